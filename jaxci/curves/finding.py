@@ -101,8 +101,8 @@ def _parts(
     size, level = len(curve.grid), data.settings.confidence_level
     open_ends = (-np.inf, np.inf)
     bounds = open_ends if difference else curve.bounds
-    expansion = Expansion.of(_weights(data.layout)) if curve.is_mean else None
     clustered = data.layout.units is not None
+    expansion = Expansion.of(_weights(data.layout)) if curve.is_mean or clustered else None
     rates = isinstance(curve, Roc) and not difference
     points = []
     for quantity, value, row in zip(curve.quantities(), estimates[size:], replicates[size:], strict=True):

@@ -50,6 +50,7 @@ from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.probability import Calibration
+from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, is_mean_between_ends
 
@@ -306,7 +307,8 @@ def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     if layout.units is None and layout.n * float(n_resamples) >= MANY_DRAWS:
         bearable.sort(key=lambda method: isinstance(statistic, MeanStatistic) and _draws(method))
     methods = {method.label: method for method in bearable}
-    alike = layout.units is not None and features.differ_little(layout.n_units)
+    ranks = isinstance(statistic, ScoreRanking)
+    alike = layout.units is not None and features.differ_little(layout.n_units, ranks=ranks)
     if alike:
         methods = {label: method for label, method in methods.items() if method.prior is None}
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.inference.opposed import unseen_sizes
+from jaxci.inference.opposed import share_alike, unseen_sizes
 from jaxci.inference.posterior import posterior_weights
 from jaxci.inference.program import Program, Rows, of_units
 from jaxci.inference.randomness import Randomness
@@ -17,7 +17,7 @@ from jaxci.inference.replicate import replicate
 from jaxci.inference.settings import Settings
 from jaxci.records import record
 from jaxci.resampling.kernels import in_batches, stable_order
-from jaxci.statistics.curves import Curve
+from jaxci.statistics.curves import Calibration, Curve, Unseen
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.sums import padded
@@ -61,10 +61,10 @@ def curve_replicates(
     """Return the curves (m, S) of the models of ``sample`` and their replicates (m, S, B), on the same weights.
 
     A unit weighs Gamma(1), and rows that were not seen (:meth:`Curve.unseen`) Gamma(mass), as many times as
-    :func:`~jaxci.inference.opposed.unseen_sizes` says. Strata keep their weight.
+    :func:`_stand_for` says. Strata keep their weight.
     """
     unseen = curve.unseen(sample)
-    held = unseen_sizes(sample, layout)[unseen.rows.y_true]
+    held = _stand_for(curve, unseen, sample, layout)
     capacity = padded(layout.n_units)
     units = np.arange(layout.n) if layout.units is None else layout.units
     units = np.concatenate([units, capacity + np.arange(unseen.rows.n)])
@@ -89,6 +89,27 @@ def curve_replicates(
         )
     shape = (len(models), len(found.estimates) // len(models))
     return found.estimates.reshape(shape), found.values.reshape(*shape, -1)
+
+
+def _stand_for(curve: Curve, unseen: Unseen, sample: Sample, layout: Layout) -> np.ndarray:
+    """Return how many rows (or how much of their weight) each row (P,) that was not seen stands for.
+
+    In clusters the design effect of as many of its class as these have, or of its bin; where the shares of the classes
+    count clusters are at least as alike as in these, or, in bins, in what they are apart from the predictions.
+    """
+    codes = unseen.rows.y_true
+    if layout.units is None or sample.other is not None or not curve.reads_prevalence:
+        return unseen_sizes(sample, layout)[codes]
+    if not isinstance(curve, Calibration):
+        return unseen_sizes(sample, layout, layout.intraclass_correlation(1.0 * (sample.y_true == 1)))[codes]
+    alike = layout.intraclass_correlation(sample.y_true - sample.y_score)
+    bins, held = curve.bins_of(sample.y_score), []
+    weights = np.ones(layout.n) if layout.row_weights is None else layout.row_weights
+    for code, place in zip(codes, unseen.bins, strict=True):
+        rows = np.flatnonzero(sample.y_true == code if place < 0 else bins == place)
+        some = layout.of_some(rows)
+        held.append(weights[rows].sum() / some.n_units * share_alike(some, alike))
+    return np.array(held)
 
 
 def _prepared(curve: Curve, joined: Sample, n: int, units: np.ndarray, weights: np.ndarray) -> tuple[Any, Rows]:

@@ -10,6 +10,7 @@ from jaxci.inference.design import natural_values
 from jaxci.intervals.cards import Features, shape_of
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.sample import Sample
 
 LARGEST = 20_000
@@ -30,8 +31,11 @@ def differ_little(statistic: Statistic, sample: Sample, layout: Layout) -> bool:
     """Whether rows come in large clusters that differ little, see :meth:`Features.differ_little`."""
     if layout.units is None:
         return False
+    units, ranks = layout.n_units, isinstance(statistic, ScoreRanking)
     least = Features(layout.n, errors=math.inf, design_effect=1.0)  # which asks for no sums over rows
-    return least.differ_little(layout.n_units) and features_of(statistic, sample, layout).differ_little(layout.n_units)
+    if not least.differ_little(units, ranks=ranks):
+        return False
+    return features_of(statistic, sample, layout).differ_little(units, ranks=ranks)
 
 
 def features_of_rows(statistic: Statistic, sample: Sample) -> Features:

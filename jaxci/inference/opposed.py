@@ -22,26 +22,32 @@ NOISE = 1e-12
 """Differences of metrics, which are of order one, and their errors up to it are rounding errors."""
 
 
-def unseen_sizes(sample: Sample, layout: Layout) -> np.ndarray:
+def unseen_sizes(sample: Sample, layout: Layout, least: float = 0.0) -> np.ndarray:
     """Return how many rows (or how much of their weight) a row of each class (K,) that was not seen stands for.
 
-    In clusters as many as these have of the class; of two models, on which rows that were not seen are opposed, the
-    design effect ``1 + (m - 1) icc`` of m such rows, with the intraclass correlation of their difference (of ranks, or
-    in being right): models that differ row by row would not be opposed in a whole cluster. Where nothing varies, or all
-    of a class is in one cluster, it is not known and counts as 1.
+    In clusters the design effect ``1 + (m - 1) icc`` of the m rows that these have of the class, with the intraclass
+    correlation of their ranks (or of being right), of two models of the difference of these, and at ``least`` a given
+    one: what differs row by row would not be as bad as can be in a whole cluster. Where nothing varies, or all of a
+    class is in one cluster, it is not known and counts as 1.
     """
     held = np.asarray(sizes(sample, layout)[1])
-    if sample.other is None or layout.units is None:
+    if layout.units is None:
         return held
-    apart = _standing(sample) - _standing(sample.other)
+    stand = _standing(sample)
+    if sample.other is not None:
+        stand = stand - _standing(sample.other)
     shares = []
     for code in range(len(held)):
         rows = np.flatnonzero(sample.y_true == code)
-        of_class, of_rows = layout.of_some(rows), apart[rows]
+        of_class, of_rows = layout.of_some(rows), stand[rows]
         known = of_class.n_units > 1 and np.ptp(of_rows) > 0
-        alike = of_class.intraclass_correlation(of_rows) if known else 1.0
-        shares.append(alike + (1 - alike) * of_class.n_units / max(of_class.n, 1))
+        shares.append(share_alike(of_class, max(of_class.intraclass_correlation(of_rows), least) if known else 1.0))
     return held * np.array(shares)
+
+
+def share_alike(layout: Layout, correlation: float) -> float:
+    """Return the design effect of rows in clusters as a share of those that a cluster has."""
+    return correlation + (1 - correlation) * layout.n_units / max(layout.n, 1)
 
 
 def _standing(model: Sample) -> np.ndarray:

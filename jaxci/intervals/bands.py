@@ -169,4 +169,10 @@ def _opened(low: np.ndarray, high: np.ndarray, estimates: np.ndarray, bounds: An
     least, most = bounds
     low = np.where(estimates <= least, least, np.minimum(low, estimates))
     high = np.where(estimates >= most, most, np.maximum(high, estimates))
-    return Band(*(estimates + factor * (end - estimates) if factor != 1 else end for end in (low, high)))
+    if factor != 1:
+        known = np.isfinite(estimates)
+        middle = np.where(known, estimates, 0.0)
+        low, high = (
+            np.where(known, np.clip(middle + factor * (end - middle), least, most), end) for end in (low, high)
+        )
+    return Band(low, high)

@@ -47,12 +47,13 @@ Small and large are their rows, and their clusters. Data of more classes have no
 most: what each of them adds to a mean does not become less, as its error does.
 """
 
-ALIKE, LEAST_ERRORS = 0.5, 10
+ALIKE, ALIKE_RANKS, LEAST_ERRORS = 0.5, 2.0, 10
 """Clusters differ little where their number, times the design effect for each of their rows, is below the first number:
 an eighth of an unseen one then moves areas and scores by more than their standard errors. In simulated designs of 5 to
 40 such clusters ``proper_bayesian`` covered .81 to 1.00 at up to twenty times the width that is needed, Student's
 intervals .91 to 1.00 at up to 3.5 times that (``benchmarks/alike_clusters.py``). Of fewer wrong rows than the second
-number, or of values of which as few rows in effect decide, this is not known.
+number, or of values of which as few rows in effect decide, this is not known. Ranks have a number of their own: all
+rows of an unseen cluster would stand below all others, which moves an average precision by several standard errors.
 """
 ALIKE_DESIGNS = 0.01
 """Designs of a smaller intraclass correlation tell of clusters that differ little; others of all others."""
@@ -125,13 +126,15 @@ class Features(NamedTuple):
         effect = 1 + (n / self.clusters - 1) * correlation
         return self._replace(n=n, rarest=share * self.rarest, errors=share * self.errors, design_effect=effect)
 
-    def differ_little(self, clusters: int) -> bool:
+    def differ_little(self, clusters: int, *, ranks: bool) -> bool:
         """Whether large clusters differ so little that one which was not seen would decide, however rare it is.
 
-        It would have the mean size of the ``clusters``, also where these are uneven.
+        It would have the mean size of the ``clusters``, also where these are uneven. ``ranks``: of the ranks of rows.
         """
-        deciding = self.n / self.kurtosis if math.isnan(self.errors) else self.errors
-        return not deciding < LEAST_ERRORS and clusters**2 * self.design_effect < ALIKE * self.n
+        deciding, most = self.n / self.kurtosis if math.isnan(self.errors) else self.errors, ALIKE
+        if ranks:
+            most = ALIKE_RANKS
+        return not deciding < LEAST_ERRORS and clusters**2 * self.design_effect < most * self.n
 
 
 CLUSTERS = Features._fields.index("clusters")

@@ -44,10 +44,14 @@ def _threshold(at: str) -> Quantity:
 
 
 class Unseen(NamedTuple):
-    """Rows that were not seen: one a pseudo-unit, with the mass of each."""
+    """Rows that were not seen: one a pseudo-unit, with the mass of each.
+
+    ``bins`` (P,) are the bins of those that stand for rows of a bin alone, -1 of others.
+    """
 
     rows: Sample
     masses: tuple[float, ...]
+    bins: tuple[int, ...] = ()
 
 
 def share(x: float) -> str:
@@ -77,12 +81,15 @@ class Curve(abc.ABC):
         Weight of a row that was not seen, in rows.
     is_mean : bool
         Whether every value is a mean over rows.
+    reads_prevalence : bool
+        Whether the shares of the classes count.
     """
 
     axes: ClassVar[tuple[str, str]]
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     mass: ClassVar[float] = 0.25
     is_mean: ClassVar[bool] = False
+    reads_prevalence: ClassVar[bool] = True
     grid: Any
 
     @abc.abstractmethod
@@ -196,6 +203,7 @@ class Roc(Curve):
     """
 
     axes = ("specificity", "sensitivity")
+    reads_prevalence = False
 
     grid: Any
     specificities: Any
@@ -382,13 +390,18 @@ class Calibration(Curve):
         y_true = np.append(np.repeat(np.array([0, 1], np.int32), n_bins), np.array([1, 0], np.int32))
         y_score = np.concatenate([np.tile(self.grid, 2), [scores.min(), scores.max()]])
         masses = (self.mass,) * (2 * n_bins) + (self.worst,) * 2
-        return Unseen(Sample(y_true=y_true, y_score=y_score, n_classes=2), masses)
+        bins = (*range(n_bins), *range(n_bins), -1, -1)
+        return Unseen(Sample(y_true=y_true, y_score=y_score, n_classes=2), masses, bins)
+
+    def bins_of(self, scores: np.ndarray) -> np.ndarray:
+        """Return the bin of each prediction (n,)."""
+        return np.searchsorted(self.edges, scores, side="right").astype(np.int32)
 
     def prepare(self, sample: Sample, numbers: np.ndarray) -> Bins:
         """Put rows into bins."""
         scores = sample.y_score
         inside = np.clip(scores, sample.score_eps, 1 - sample.score_eps)
-        codes = np.searchsorted(self.edges, scores, side="right").astype(np.int32)
+        codes = self.bins_of(scores)
         last = 2 * len(self.grid)
         odds = np.log(inside / (1 - inside))
         return Bins(codes, sample.y_true == 1, odds, numbers < last, (numbers < 0) | (numbers >= last))

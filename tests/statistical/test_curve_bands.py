@@ -103,3 +103,30 @@ def test_equal_curves_are_rarely_told_apart(kind, n_clusters, false_alarm):
     assert stats.binomtest(told, replications, 1 - LEAST, alternative="greater").pvalue > false_alarm
     if kind == "roc":  # rows that were not seen do not decide
         assert np.mean(widths) < (0.1 if groups is None else 0.2)
+
+
+@pytest.mark.statistical
+@pytest.mark.false_alarm(1e-7)
+@pytest.mark.parametrize("kind", ["roc", "calibration", "decision"])
+def test_large_clusters_that_differ_little_have_bands_of_their_rows(kind, false_alarm):
+    """Ten of 300 rows: if one that was not seen were as bad as can be, bands would be up to 40 times as wide."""
+    rng, sets, held, widths, estimates = np.random.default_rng(4), 40, 0, [], []
+    groups = np.repeat(np.arange(10), 300)
+    for _ in range(sets):
+        y = (rng.random(3000) < 0.3).astype(int)
+        scores = rng.normal(size=3000) + 2 * y + 0.3 * rng.normal(size=10)[groups]
+        odds = (2 * scores - 2) / 1.09 + special.logit(0.3)
+        given, options = (scores, {"grid": [0.5, 0.9]}) if kind == "roc" else (special.expit(odds), {})
+        if kind == "calibration":
+            options = {"n_bins": 4}
+        if kind == "decision":
+            options = {"grid": [0.2, 0.5]}
+        found = getattr(curves, kind)(y, given, groups=groups, n_resamples=499, rng=int(rng.integers(2**31)), **options)
+        low, high = (end[-1] for end in found.pointwise)
+        widths.append(high - low)
+        estimates.append(found.estimate[-1])
+        if kind == "roc":
+            held += low <= stats.norm.sf(stats.norm.ppf(0.9) - 2 / np.sqrt(1.09)) <= high
+    assert np.mean(widths) < 2.5 * 3.92 * np.std(estimates)
+    if kind == "roc":
+        assert stats.binomtest(held, sets, LEAST, alternative="less").pvalue > false_alarm
