@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxci.plots.style import PALETTE, REFERENCE, dressed, entitled, own_axes
+from jaxci.plots.style import PALETTE, REFERENCE, dressed, entitled, hold_x, own_axes
 from jaxci.printing import number
 
 ROW = 0.32
 """Inches of a row."""
+EDGE = 0.025
+"""Share of the width by which arrows are inside."""
 HOLLOW = "white"
 
 
@@ -41,6 +43,7 @@ def draw_bars(
     title: str,
     x: str,
     line: float | None = None,
+    held: Sequence[float] = (),
     beside: str = "",
     numbers: bool = True,
 ) -> Any:
@@ -54,6 +57,8 @@ def draw_bars(
         Of the picture, and of its axis.
     line : float, optional
         Where a vertical line stands.
+    held : sequence of float
+        What the picture holds beside rows and line.
     beside : str
         Heading of what is written beside.
     numbers : bool
@@ -61,15 +66,12 @@ def draw_bars(
     """
     width = 4.6 + 1.9 * numbers + 0.9 * bool(beside)
     axes = own_axes(ax, (width, 1.1 + ROW * max(len(bars), 2)))
-    finite = [v for bar in bars for v in (bar.estimate, bar.low, bar.high, *(bar.wider or ())) if math.isfinite(v)]
-    finite += [] if line is None else [line]
-    least, most = (min(finite), max(finite)) if finite else (0.0, 1.0)
-    margin = 0.06 * ((most - least) or abs(most) or 1.0)
+    ends = [value for bar in bars for value in (bar.estimate, bar.low, bar.high, *(bar.wider or ()))]
+    hold_x(axes, [*ends, *([] if line is None else [line]), *held], 0.09)
     for place, bar in enumerate(bars):
-        _bar(axes, place, bar, least - margin, most + margin)
+        _bar(axes, place, bar)
     if line is not None:
         axes.axvline(line, **REFERENCE)
-    axes.set_xlim(least - 1.5 * margin, most + 1.5 * margin)
     axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
     axes.set_ylim(len(bars) - 0.4, -1.3 if beside else -0.6)
     axes.grid(False, axis="y")
@@ -81,18 +83,26 @@ def draw_bars(
     return axes
 
 
-def _bar(axes: Any, place: int, bar: Bar, least: float, most: float) -> None:
-    """Draw one row; an end that is infinite is an arrow at the edge, and what does not exist is said."""
+def draw_interval(axes: Any, place: float, low: float, high: float, **look: Any) -> None:
+    """Draw an interval as a line across axes with their final limits; an infinite end is an arrow at the edge."""
+    left, right = axes.get_xlim()
+    least, most = left + EDGE * (right - left), right - EDGE * (right - left)
+    ends = np.nan_to_num((low, high), nan=math.nan, neginf=least, posinf=most)
+    axes.hlines(place, *ends, zorder=2, **look)
+    for end in {low, high}:
+        if math.isinf(end):
+            at, marker = (least, "<") if end < 0 else (most, ">")
+            axes.plot([at], [place], marker=marker, color=look["color"], markersize=6, zorder=3)
+
+
+def _bar(axes: Any, place: int, bar: Bar) -> None:
+    """Draw one row; what does not exist is said."""
     if math.isnan(bar.low) or math.isnan(bar.high):
         axes.annotate("no interval", (0.02, place), xycoords=("axes fraction", "data"), fontsize=8, va="center")
     else:
-        low, high = np.clip((bar.low, bar.high), least, most)
         if bar.wider is not None and all(map(math.isfinite, bar.wider)):
             axes.hlines(place, *bar.wider, color=bar.colour, linewidth=1.1, zorder=2)
-        axes.hlines(place, low, high, color=bar.colour, linewidth=2.6, zorder=2)
-        for end, at, marker in ((bar.low, least, "<"), (bar.high, most, ">")):
-            if math.isinf(end):
-                axes.plot([at], [place], marker=marker, color=bar.colour, markersize=6, zorder=3)
+        draw_interval(axes, place, bar.low, bar.high, color=bar.colour, linewidth=2.6)
     if math.isfinite(bar.estimate):
         face = HOLLOW if bar.hollow else bar.colour
         axes.plot(

@@ -29,6 +29,7 @@ from jaxci.coverage.check import CoverageCheck
 from jaxci.coverage.results import ColumnTable, StudyResults
 from jaxci.curves.results import CurveComparison, CurveResult
 from jaxci.plots.curves import draw_curve, draw_difference
+from jaxci.plots.distribution import draw_distribution
 from jaxci.plots.forest import Bar, draw_bars
 from jaxci.plots.heat import draw_heat
 from jaxci.plots.plans import draw_plan
@@ -38,8 +39,6 @@ from jaxci.printing import number, stated_level
 from jaxci.results import ComparisonResult, EvaluationTable, IntervalResult, JackknifeResult
 from jaxci.runs.results import SeedRuns
 from jaxci.segmentation.table import CaseTable
-
-BINS = 40
 
 
 @functools.singledispatch
@@ -203,7 +202,7 @@ def _(result: IntervalResult, *, ax: Any = None) -> Any:
     if result.bootstrap_distribution is None:
         return forest([result], labels=[str(result.method)], ax=ax)
     interval = stated_level(result.confidence_level, result.alternative, f"{result.method} interval")
-    axes = _distribution(ax, result.bootstrap_distribution, result.estimate, result.confidence_interval)
+    axes = draw_distribution(result.bootstrap_distribution, result.estimate, result.confidence_interval, ax=ax)
     entitled(axes, f"{interval}, n = {result.n:,}", result.statistic, f"share of {result.n_resamples:,} resamples")
     return axes
 
@@ -214,15 +213,15 @@ def _(result: ComparisonResult, *, ax: Any = None) -> Any:
     title = f"{result.statistic}: a {number(result.estimate_a, 3)}, b {number(result.estimate_b, 3)}; "
     title += f"{result.p_said}; {result.conclusion}"
     label = f"{result.statistic}, a - b ({100 * result.confidence_level:g}% {result.method} interval)"
+    held = [] if result.margin is None else [-1.2 * result.margin, 1.2 * result.margin]
     if result.bootstrap_distribution is None:
-        axes = draw_bars([_bar(result, "a - b")], ax=ax, title=title, x=label, line=0.0)
+        axes = draw_bars([_bar(result, "a - b")], ax=ax, title=title, x=label, line=0.0, held=held)
     else:
-        axes = _distribution(ax, result.bootstrap_distribution, result.estimate, result.confidence_interval)
+        values, interval = result.bootstrap_distribution, result.confidence_interval
+        axes = draw_distribution(values, result.estimate, interval, ax=ax, held=[0.0, *held])
         axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
         entitled(axes, title, label, f"share of {result.n_resamples:,} resamples")
     if result.margin is not None:
-        least, most = axes.get_xlim()
-        axes.set_xlim(min(least, -1.2 * result.margin), max(most, 1.2 * result.margin))
         for at in (-result.margin, result.margin):
             axes.axvline(at, color=PALETTE[1], linewidth=1, linestyle=(0, (1.5, 1.2)))
             place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
@@ -238,7 +237,7 @@ def _(result: BootstrapResult, *, ax: Any = None) -> Any:
         bars = [Bar(row["index"], row["estimate"], row["low"], row["high"]) for row in result.records()]
         return draw_bars(bars, ax=ax, title=result.headline(), x="statistic")
     low, high = result.confidence_interval
-    axes = _distribution(ax, replicates, float(result.estimate), (float(low), float(high)))
+    axes = draw_distribution(replicates, float(result.estimate), (float(low), float(high)), ax=ax)
     entitled(axes, result.headline(), "statistic", "share of resamples")
     return axes
 
@@ -247,37 +246,8 @@ def _(result: BootstrapResult, *, ax: Any = None) -> Any:
 def _(result: JackknifeResult, *, ax: Any = None) -> Any:
     """Draw the pseudo-values and the estimate with two standard errors either way."""
     ends = (result.bias_corrected - 2 * result.standard_error, result.bias_corrected + 2 * result.standard_error)
-    axes = _distribution(ax, result.pseudo_values, result.bias_corrected, ends)
+    axes = draw_distribution(result.pseudo_values, result.bias_corrected, ends, ax=ax)
     entitled(axes, f"{result.headline()}; two standard errors either way", "pseudo-value", "share")
-    return axes
-
-
-def _distribution(ax: Any, values: np.ndarray, estimate: float, interval: Sequence[float]) -> Any:
-    """Draw a histogram of the finite ``values``, a line at an estimate and a bar below for an interval."""
-    axes = own_axes(ax, (6.0, 3.4))
-    finite = values[np.isfinite(values)]
-    distinct = np.unique(finite)
-    if len(distinct) <= BINS:  # atoms stay atoms
-        gap = 0.8 * float(np.min(np.diff(distinct))) if len(distinct) > 1 else 0.1
-        shares = [np.mean(finite == x) for x in distinct]
-        axes.bar(distinct, shares, width=gap, color=PALETTE[5], edgecolor="white", linewidth=0.4)
-    else:
-        heights, edges = np.histogram(finite, BINS)
-        axes.bar(
-            edges[:-1], heights / len(finite), width=np.diff(edges), align="edge", color=PALETTE[5],
-            edgecolor="white", linewidth=0.4,
-        )  # fmt: skip
-    top = axes.get_ylim()[1]
-    axes.set_ylim(-0.1 * top, 1.16 * top)
-    low, high = interval
-    least, most = axes.get_xlim()
-    axes.hlines(-0.05 * top, max(low, least), min(high, most), color=PALETTE[0], linewidth=4)
-    axes.vlines(estimate, -0.09 * top, top, color=INK, linewidth=1.4)
-    axes.annotate(
-        f"estimate {number(estimate, 3)} [{number(low, 3)}, {number(high, 3)}]",
-        (0.99, 0.98), xycoords="axes fraction", ha="right", va="top", fontsize=9, color=INK,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.85},
-    )  # fmt: skip
     return axes
 
 

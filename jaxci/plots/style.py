@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -139,6 +139,20 @@ def own_axes(ax: Any, size: tuple[float, float]) -> Any:
     elif not hasattr(ax, "errorbar"):
         raise TypeError(f"ax must be axes of matplotlib, or None for a new figure; got {shown(ax)}")
     return dressed(ax)
+
+
+def hold_x(axes: Any, values: Iterable[float], margin: float) -> None:
+    """Have limits of x that hold the finite ``values``, with a share of their range as a margin on both sides.
+
+    Limits that were set, and those of what is drawn already, here or on axes that share x, are widened only.
+    """
+    finite = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+    least, most = min(finite), max(finite)
+    together = axes.get_shared_x_axes().get_siblings(axes)
+    drawn = not axes.get_autoscalex_on() or any(other.has_data() for other in together)
+    left, right = sorted(axes.get_xlim()) if drawn else (math.inf, -math.inf)
+    room = margin * (max(most, right) - min(least, left) or abs(most) or 1.0)
+    axes.set_xlim(left if left <= least else least - room, right if right >= most else most + room)
 
 
 def legend_beside(axes: Any) -> None:

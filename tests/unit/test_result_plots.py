@@ -217,6 +217,46 @@ def test_a_distribution_has_estimate_and_interval():
     assert f"estimate {X.mean():.3f} [{low:.3f}, {high:.3f}]" in texts(result.plot())
 
 
+def bars_of(axes):
+    """Ends of the lines across, from top to bottom."""
+    found = [one for one in axes.collections if isinstance(one, matplotlib.collections.LineCollection)]
+    ends = [[tuple(point) for point in path] for one in found for path in one.get_segments()]
+    return [(a[0], b[0]) for a, b in ends if a[1] == b[1] and a[0] != b[0]]
+
+
+def markers_of(axes):
+    return [line.get_marker() for line in axes.lines if line.get_marker() in "<>"]
+
+
+def test_an_interval_beyond_the_resamples_is_drawn_to_its_ends():
+    values = np.random.default_rng(3).lognormal(size=8)
+    result = jaxci.interval("mean", values, method="studentized", n_resamples=999, rng=0)
+    assert result.confidence_interval.high > result.bootstrap_distribution.max()
+    axes = result.plot()
+    assert bars_of(axes) == [pytest.approx(tuple(result.confidence_interval))]
+    assert axes.get_xlim()[1] > result.confidence_interval.high
+    assert not markers_of(axes)
+    below = jaxci.interval("mean", X, method="percentile", alternative="less", **KW).plot()
+    assert markers_of(below) == ["<"]
+    assert below.get_xlim()[0] < bars_of(below)[0][0] < below.get_xlim()[0] + 0.1 * np.ptp(below.get_xlim())
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("method", ["t", "percentile"])
+def test_panels_that_share_x_hold_the_intervals_of_all(order, method):
+    results = [jaxci.interval("mean", shift + X, method=method, **KW) for shift in (0, 3)]
+    panels = pyplot.subplots(2, 1, sharex=True)[1]
+    for axes, place in zip(panels, order, strict=True):
+        results[place].plot(ax=axes)
+    for axes, place in zip(panels, order, strict=True):
+        assert bars_of(axes) == [pytest.approx(tuple(results[place].confidence_interval))]
+        assert axes.get_xlim()[0] < results[0].confidence_interval.low
+        assert axes.get_xlim()[1] > results[1].confidence_interval.high
+    mine = pyplot.subplots()[1]
+    mine.set_xlim(0, 10)
+    assert results[0].plot(ax=mine).get_xlim() == (0, 10)
+
+
 def test_few_distinct_replicates_are_bars_of_their_own():
     result = jaxci.bootstrap((np.array([0.0, 1.0, 1.0]),), np.mean, method="percentile", **KW)
     axes = result.plot()
@@ -269,6 +309,15 @@ def test_what_is_infinite_or_does_not_exist():
     axes.figure.draw_without_rendering()
     assert "no interval" in texts(axes)
     assert [line.get_marker() for line in axes.lines].count("<") == 1
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize(("goal", "arrow"), [("higher", "<"), ("lower", ">")])
+def test_an_arrow_goes_by_the_sign_of_an_infinite_end(goal, arrow):
+    values = np.r_[X[:20], np.full(20, np.nan)]
+    q = 0.1 if goal == "higher" else 0.9
+    axes = jaxci.quantile_interval(values, [q], goal=goal).plot()
+    assert set(markers_of(axes)) == {arrow}
 
 
 def test_bad_arguments():
