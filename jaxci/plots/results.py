@@ -7,6 +7,7 @@ Every function draws on the axes ``ax``, or on those of a new figure, and return
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -41,15 +42,26 @@ from jaxci.runs.results import SeedRuns
 from jaxci.segmentation.table import CaseTable
 
 
-@functools.singledispatch
-def draw(result: Any, *, ax: Any = None) -> Any:
+def draw(result: Any, *, ax: Any = None, **options: Any) -> Any:
     """Draw a result on the axes ``ax``, or on those of a new figure, and return them.
 
     Raises
     ------
     TypeError
-        If there is no picture of such results.
+        If there is no picture of such results, or it has no such option.
     """
+    picture = _picture.dispatch(type(result))
+    known = [name for name, one in inspect.signature(picture).parameters.items() if one.kind is one.KEYWORD_ONLY]
+    wrong = [name for name in options if name not in known]
+    if wrong and picture is not _picture.dispatch(object):
+        said = f"the picture of a {type(result).__name__} has no option {wrong[0]!r}"
+        raise TypeError(f"{said}; it has {', '.join(known)}")
+    return picture(result, ax=ax, **options)
+
+
+@functools.singledispatch
+def _picture(result: Any, **options: Any) -> Any:
+    """Draw a result by its type; of others there is no picture."""
     raise TypeError(f"there is no picture of a {type(result).__name__}; to_frame() gives its table")
 
 
@@ -59,8 +71,13 @@ def _bar(result: IntervalResult, label: str | None = None, **more: Any) -> Bar:
 
 def _stated(results: Sequence[IntervalResult]) -> str:
     """Return the title of intervals: their level where it is one, and their n, or the least and the largest."""
-    levels = {stated_level(one.confidence_level, one.alternative, "confidence intervals") for one in results}
-    level = levels.pop() if len(levels) == 1 else "confidence intervals of several levels"
+    sides = dict.fromkeys(one.alternative for one in results)
+    one_sided = ", ".join(side for side in sides if side != "two-sided")
+    level = stated_level(results[0].confidence_level, one_sided or "two-sided", "confidence intervals")
+    if one_sided and "two-sided" in sides:
+        level += " and two-sided"
+    if len({one.confidence_level for one in results}) > 1:
+        level = "confidence intervals of several levels"
     clusters = _range([one.n for one in results if one.n_rows])
     in_clusters = clusters and all(one.n_rows for one in results)
     n = _range([one.n_rows or one.n for one in results])
@@ -116,7 +133,7 @@ def forest(
     return draw_bars(bars, ax=ax, title=_stated(found) if title is None else title, x=x, line=line)
 
 
-@draw.register
+@_picture.register
 def _(table: EvaluationTable, *, ax: Any = None, metrics: Sequence[str] | None = None) -> Any:
     """Draw the metrics of a model, or some of them."""
     rows = [*table.rows] if metrics is None else [table[name] for name in metrics]
@@ -124,7 +141,7 @@ def _(table: EvaluationTable, *, ax: Any = None, metrics: Sequence[str] | None =
     return draw_bars(bars, ax=ax, title=_stated(rows), x="", beside="method")
 
 
-@draw.register
+@_picture.register
 def _(table: SubgroupTable, *, ax: Any = None, metric: str | None = None) -> Any:
     """Draw one metric of all rows and of every group; the line is at that of all rows."""
     known = [row.statistic for row in table.rows]
@@ -136,7 +153,7 @@ def _(table: SubgroupTable, *, ax: Any = None, metric: str | None = None) -> Any
     return draw_bars(bars, ax=ax, title=title, x=name, line=whole.estimate, beside="n")
 
 
-@draw.register
+@_picture.register
 def _(board: Leaderboard, *, ax: Any = None) -> Any:
     """Draw competitors from the best on: intervals, thin ones that hold together, and ranks; hollow: not tied."""
     bars = [
@@ -155,7 +172,7 @@ def _(board: Leaderboard, *, ax: Any = None) -> Any:
     return draw_bars(bars, ax=ax, title=title, x=board.statistic, beside="ranks")
 
 
-@draw.register
+@_picture.register
 def _(ranks: MeanRanks, *, ax: Any = None) -> Any:
     """Draw mean ranks with their intervals."""
     bars = [Bar(one.name, one.mean_rank, one.low, one.high) for one in ranks.entries]
@@ -163,17 +180,18 @@ def _(ranks: MeanRanks, *, ax: Any = None) -> Any:
     return draw_bars(bars, ax=ax, title=title, x="mean rank")
 
 
-@draw.register
+@_picture.register
 def _(cases: CaseSummaries, *, ax: Any = None, metric: str | None = None) -> Any:
     """Draw the summaries of one metric, of every combination of the other columns."""
     known = list(dict.fromkeys(row.metric for row in cases.rows))
     name = known[0] if metric is None else check_choice("metric", metric, known)
     rows = [row for row in cases.rows if row.metric == name]
     bars = [_bar(row.result, ", ".join([row.result.statistic, *map(str, row.by.values())])) for row in rows]
-    return draw_bars(bars, ax=ax, title=cases.headline(), x=name)
+    which = name if len(known) == 1 else f"{name} (one of {len(known)} metrics)"
+    return draw_bars(bars, ax=ax, title=f"{which}, {cases.headline()}", x=name)
 
 
-@draw.register
+@_picture.register
 def _(found: ProportionInterval, *, ax: Any = None) -> Any:
     """Draw one proportion or several."""
     rows = found.records()
@@ -181,14 +199,14 @@ def _(found: ProportionInterval, *, ax: Any = None) -> Any:
     return draw_bars(bars, ax=ax, title=found.headline(), x="proportion")
 
 
-@draw.register
+@_picture.register
 def _(quantiles: QuantileInterval, *, ax: Any = None) -> Any:
     """Draw the intervals of quantiles."""
     bars = [Bar(f"{100 * r['q']:g}% quantile", r["estimate"], r["low"], r["high"]) for r in quantiles.records()]
     return draw_bars(bars, ax=ax, title=quantiles.headline(), x="value")
 
 
-@draw.register
+@_picture.register
 def _(runs: RunSummary, *, ax: Any = None) -> Any:
     """Draw the mean of runs and their quantiles."""
     mean = Bar("mean", runs.mean, float(runs.mean_interval.low), float(runs.mean_interval.high), colour=PALETTE[6])
@@ -196,7 +214,7 @@ def _(runs: RunSummary, *, ax: Any = None) -> Any:
     return draw_bars([mean, *bars], ax=ax, title=runs.headline(), x="result of a run")
 
 
-@draw.register
+@_picture.register
 def _(result: IntervalResult, *, ax: Any = None) -> Any:
     """Draw the bootstrap distribution with estimate and interval; the interval alone where nothing was drawn."""
     if result.bootstrap_distribution is None:
@@ -207,13 +225,14 @@ def _(result: IntervalResult, *, ax: Any = None) -> Any:
     return axes
 
 
-@draw.register
+@_picture.register
 def _(result: ComparisonResult, *, ax: Any = None) -> Any:
     """Draw a paired difference: its distribution, where drawn, estimate and interval, no difference, the margin."""
     title = f"{result.statistic}: a {number(result.estimate_a, 3)}, b {number(result.estimate_b, 3)}; "
     title += f"{result.p_said}; {result.conclusion}"
     label = f"{result.statistic}, a - b ({100 * result.confidence_level:g}% {result.method} interval)"
-    held = [] if result.margin is None else [-1.2 * result.margin, 1.2 * result.margin]
+    held = [] if result.margin is None else _beyond(result, result.margin)
+    down = 1  # points from the top to the name of a margin
     if result.bootstrap_distribution is None:
         axes = draw_bars([_bar(result, "a - b")], ax=ax, title=title, x=label, line=0.0, held=held)
     else:
@@ -221,15 +240,26 @@ def _(result: ComparisonResult, *, ax: Any = None) -> Any:
         axes = draw_distribution(values, result.estimate, interval, ax=ax, held=[0.0, *held])
         axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
         entitled(axes, title, label, f"share of {result.n_resamples:,} resamples")
+        if held:  # room for names of margins below the estimate
+            axes.set_ylim(top=1.13 * axes.get_ylim()[1])
+            down = 17
     if result.margin is not None:
-        for at in (-result.margin, result.margin):
+        place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "va": "top"}
+        for at, side, across in ((-result.margin, "right", -2), (result.margin, "left", 2)):
             axes.axvline(at, color=PALETTE[1], linewidth=1, linestyle=(0, (1.5, 1.2)))
-            place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-            axes.annotate("margin", (at, 1), (2, -9), fontsize=8, color=PALETTE[1], **place)
+            axes.annotate("margin", (at, 1), (across, -down), fontsize=8, color=PALETTE[1], ha=side, **place)
     return axes
 
 
-@draw.register
+def _beyond(result: ComparisonResult, margin: float) -> list[float]:
+    """Return where a picture ends at least, on both sides, so that margins and their names are in it."""
+    drawn = () if result.bootstrap_distribution is None else result.bootstrap_distribution
+    reach = np.abs([margin, result.estimate, *result.confidence_interval, *drawn])
+    end = margin + 0.2 * float(np.max(reach[np.isfinite(reach)]))
+    return [-end, end]
+
+
+@_picture.register
 def _(result: BootstrapResult, *, ax: Any = None) -> Any:
     """Draw the bootstrap distribution of a single number with estimate and interval; of several the intervals."""
     replicates = np.asarray(result.bootstrap_distribution)
@@ -242,7 +272,7 @@ def _(result: BootstrapResult, *, ax: Any = None) -> Any:
     return axes
 
 
-@draw.register
+@_picture.register
 def _(result: JackknifeResult, *, ax: Any = None) -> Any:
     """Draw the pseudo-values and the estimate with two standard errors either way."""
     ends = (result.bias_corrected - 2 * result.standard_error, result.bias_corrected + 2 * result.standard_error)
@@ -251,7 +281,7 @@ def _(result: JackknifeResult, *, ax: Any = None) -> Any:
     return axes
 
 
-@draw.register
+@_picture.register
 def _(
     runs: SeedRuns,
     *,
@@ -286,7 +316,7 @@ def _(
     return axes
 
 
-@draw.register
+@_picture.register
 def _(found: PerformanceProfiles, *, ax: Any = None) -> Any:
     """Draw the shares of every model above thresholds, with their simultaneous bands."""
     axes = own_axes(ax, (7.2, 3.6))
@@ -301,38 +331,38 @@ def _(found: PerformanceProfiles, *, ax: Any = None) -> Any:
     return axes
 
 
-@draw.register
+@_picture.register
 def _(cases: CaseTable, *, ax: Any = None, metric: str = "dice") -> Any:
     """Draw one measure of every case by label: a dot a case, a line at the median."""
     return draw_cases(cases, ax=ax, metric=metric)
 
 
-@draw.register
+@_picture.register
 def _(fits: ResampledFits, *, ax: Any = None) -> Any:
     """Draw the loss of every split by plan: a dot a split, a line at the mean."""
     return draw_fits(fits, ax=ax)
 
 
-@draw.register
+@_picture.register
 def _(plan: Plan, *, ax: Any = None) -> Any:
     """Draw width, assurance or power at the numbers of cases that were tried, and the planned one."""
     title = f"{plan.headline()} ({plan.statistic}, {plan.method})"
     return draw_plan(plan, ax=ax, title=title, x="cases")
 
 
-@draw.register
+@_picture.register
 def _(plan: QuantilePlan, *, ax: Any = None) -> Any:
     """Draw the width at the numbers of values that were tried, and the planned one."""
     return draw_plan(plan, ax=ax, title=plan.headline(), x="values")
 
 
-@draw.register
+@_picture.register
 def _(table: ColumnTable, *, ax: Any = None, value: str | None = None, by: Sequence[str] | None = None) -> Any:
     """Draw one column of numbers (``value``) by what tells rows apart (columns ``by``): a dot a row of the table."""
     return draw_column(table, ax=ax, value=value, by=by)
 
 
-@draw.register
+@_picture.register
 def _(found: CoverageCheck, *, ax: Any = None) -> Any:
     """Draw the coverage of every method, with two Monte-Carlo standard errors, and the level asked for."""
     bars = []
@@ -347,7 +377,7 @@ def _(found: CoverageCheck, *, ax: Any = None) -> Any:
     return draw_bars(bars, ax=ax, title=title, x=x, line=100 * found.confidence_level, beside="width", numbers=False)
 
 
-@draw.register
+@_picture.register
 def _(card: Card, *, ax: Any = None, value: str = "worst") -> Any:
     """Draw the card of a metric: the worst (or the median) coverage over laws by method and n."""
     check_choice("value", value, ("worst", "median"))
@@ -357,7 +387,7 @@ def _(card: Card, *, ax: Any = None, value: str = "worst") -> Any:
     return draw_heat(found, 95.0, ax=ax, title=title)
 
 
-@draw.register
+@_picture.register
 def _(results: StudyResults, *, ax: Any = None, statistic: str | None = None, level: float | None = None) -> Any:
     """Draw the median coverage over distributions by method and n, of one statistic at one level."""
     names = list(dict.fromkeys(results.columns["statistic"].tolist()))
@@ -371,13 +401,13 @@ def _(results: StudyResults, *, ax: Any = None, statistic: str | None = None, le
     return draw_heat(found, 100 * level, ax=ax, title=title)
 
 
-@draw.register
+@_picture.register
 def _(curve: CurveResult, *, ax: Any = None, label: str | None = None, colour: str = PALETTE[0]) -> Any:
     """Draw a curve with its bands; further curves on the same axes take a ``label`` and a ``colour``."""
     return draw_curve(curve, ax=ax, label=label, colour=colour)
 
 
-@draw.register
+@_picture.register
 def _(found: CurveComparison, *, ax: Any = None) -> Any:
     """Draw the difference of two curves with its bands."""
     return draw_difference(found, ax=ax)

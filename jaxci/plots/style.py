@@ -162,7 +162,7 @@ def legend_beside(axes: Any) -> None:
 
 def entitled(axes: Any, title: str, x: str, y: str = "") -> None:
     """Write title and axis labels."""
-    axes.set_title("\n".join(textwrap.wrap(title, 60)), loc="left", fontsize=10, color=INK)
+    axes.set_title("\n".join(textwrap.wrap(title, 60, break_on_hyphens=False)), loc="left", fontsize=10, color=INK)
     axes.set_xlabel(x, fontsize=10, color=INK)
     axes.set_ylabel(y, fontsize=10, color=INK)
 

@@ -176,6 +176,11 @@ def test_methods_for_one_metric():
     assert several == f"95% confidence intervals, n = {least} to {most}"
     apart = plots.forest([found[0], jaxci.interval("mean", X, method="t", confidence_level=0.9)])
     assert apart.get_title(loc="left").startswith("confidence intervals of several levels")
+    sides = [jaxci.interval("mean", X, method="t", alternative=side) for side in ("less", "greater", "two-sided")]
+    title = f"95% confidence intervals, one-sided (less, greater) and\ntwo-sided, n = {len(X)}"
+    assert plots.forest(sides).get_title(loc="left") == title
+    one = f"95% confidence intervals, one-sided (less, greater), n = {len(X)}"
+    assert plots.forest(sides[:2]).get_title(loc="left") == one
     assert plots.forest(found, title="Mine").get_title(loc="left") == "Mine"
     with pytest.raises(ValueError, match="labels must be one for each of the 2 results; got 1"):
         plots.forest(found, labels=["a"])
@@ -202,6 +207,14 @@ def test_groups_of_another_metric():
         table.plot(metric="f2")
 
 
+@pytest.mark.slow
+def test_a_picture_of_one_metric_of_several_names_it():
+    table = jaxci.evaluate_cases({"dice": X, "iou": X**2}, rng=0)
+    assert table.plot().get_title(loc="left") == "dice (one of 2 metrics), 95% confidence intervals"
+    assert table.plot(metric="iou").get_title(loc="left").startswith("iou (one of 2 metrics), ")
+    assert made("cases").plot().get_title(loc="left") == "dice, 95% confidence intervals"
+
+
 def test_both_margins_lie_within_the_picture():
     narrow = jaxci.compare("accuracy", Y, A, B, margin=0.4)
     assert min(narrow.confidence_interval) > -0.4
@@ -209,6 +222,17 @@ def test_both_margins_lie_within_the_picture():
         low, high = result.plot().get_xlim()
         assert low < -0.4
         assert high > 0.4
+
+
+@pytest.mark.parametrize("margin", [0.02, 0.2, 0.9])
+@pytest.mark.parametrize("method", ["tango", "bca"])
+def test_margins_are_named_where_no_other_text_is(method, margin):
+    axes = jaxci.compare("accuracy", Y, A, B, margin=margin, method=method, rng=0).plot()
+    check_texts(axes.figure)
+    names = [text for text in axes.texts if text.get_text() == "margin"]
+    assert len(names) == 2
+    frame = axes.get_window_extent()
+    assert all(frame.x0 < name.get_window_extent().x0 < name.get_window_extent().x1 < frame.x1 for name in names)
 
 
 def test_a_distribution_has_estimate_and_interval():
@@ -288,6 +312,8 @@ def test_curves_of_two_models_on_one_picture():
     axes = found.a.plot(label="a")
     assert found.b.plot(ax=axes, label="b", colour=plots.style.PALETTE[1]) is axes
     assert " | a | " in texts(axes)
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["chance", "95% band of the curve", "95% band of each point", "a", "b"]
     x, y = next(line.get_data() for line in axes.lines if line.get_label() == "a")
     assert x == pytest.approx(1 - found.a.x)
     assert y == pytest.approx(found.a.estimate)
@@ -324,7 +350,10 @@ def test_bad_arguments():
     with pytest.raises(TypeError, match="ax must be axes of matplotlib, or None"):
         made("interval").plot(ax=3)
     with pytest.raises(TypeError, match="there is no picture of a object"):
-        plots.draw(object())
+        plots.draw(object(), foo=1)
+    message = "the picture of a EvaluationTable has no option 'foo'; it has ax, metrics$"
+    with pytest.raises(TypeError, match=message):
+        made("evaluation").plot(foo=1)
 
 
 @pytest.mark.slow
