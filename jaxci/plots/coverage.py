@@ -34,6 +34,7 @@ from jaxci.plots.style import (
     named_panel,
     panel_keys,
     selected_rows,
+    shortened,
     styles_of,
 )
 
@@ -242,10 +243,6 @@ def _count_below(axes: Any, place: float, colour: str, count: int) -> None:
 
 
 def _name_rows(axes: Any, names: Sequence[Any]) -> None:
-    axes.set_yticks(range(len(names)), [_short(str(name)) for name in names])
+    axes.set_yticks(range(len(names)), shortened([str(name) for name in names], 36))
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(False, axis="y")
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 36 else f"{name[:35]}…"

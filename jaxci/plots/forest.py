@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxci.plots.style import PALETTE, REFERENCE, dressed, entitled, hold_x, own_axes
+from jaxci.plots.style import PALETTE, REFERENCE, dressed, entitled, hold_x, own_axes, shortened, width_of
 from jaxci.printing import number
 
 ROW = 0.32
@@ -47,7 +47,7 @@ def draw_bars(
     beside: str = "",
     numbers: bool = True,
 ) -> Any:
-    """Draw rows from top to bottom and return the axes.
+    """Draw rows from top to bottom and return the axes; long labels lack their middle.
 
     Parameters
     ----------
@@ -64,7 +64,8 @@ def draw_bars(
     numbers : bool
         Whether estimates and intervals are written beside.
     """
-    width = 4.6 + 1.9 * numbers + 0.9 * bool(beside)
+    labels = shortened([bar.label for bar in bars])
+    width = 4.6 + 1.9 * numbers + 0.9 * bool(beside) + width_of(labels)
     axes = own_axes(ax, (width, 1.1 + ROW * max(len(bars), 2)))
     ends = [value for bar in bars for value in (bar.estimate, bar.low, bar.high, *(bar.wider or ()))]
     hold_x(axes, [*ends, *([] if line is None else [line]), *held], 0.09)
@@ -72,7 +73,7 @@ def draw_bars(
         _bar(axes, place, bar)
     if line is not None:
         axes.axvline(line, **REFERENCE)
-    axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
+    axes.set_yticks(range(len(bars)), labels)
     axes.set_ylim(len(bars) - 0.4, -1.3 if beside else -0.6)
     axes.grid(False, axis="y")
     axes.spines["left"].set_visible(False)

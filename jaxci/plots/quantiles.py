@@ -8,7 +8,20 @@ import numpy as np
 
 from jaxci.coverage.analysis import groups, levels_of, take
 from jaxci.coverage.results import StudyResults
-from jaxci.plots.style import INK, PALE, PALETTE, REFERENCE, at_size, axes_grid, legend_above, selected_rows, styles_of
+from jaxci.plots.forest import draw_interval
+from jaxci.plots.style import (
+    INK,
+    PALE,
+    PALETTE,
+    REFERENCE,
+    at_size,
+    axes_grid,
+    hold_x,
+    legend_above,
+    selected_rows,
+    shortened,
+    styles_of,
+)
 from jaxci.statistics.order import QuantileStatistic
 
 PAPER = ("exact_randomized", "interpolated", "asymptotic", "semiparametric", "noncentral_t")
@@ -106,19 +119,13 @@ def interval_bars(tables: dict[str, Any]) -> Any:
     records = [tables[name].records() for name in names]
     figure, grid = axes_grid(len(records[0]), height=0.9 + 0.35 * len(names), sharey=True)
     table = np.array([[[row["low"], row["estimate"], row["high"]] for row in rows] for rows in records])
-    finite = table[np.isfinite(table)]
-    least, most = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-    margin = 0.1 * ((most - least) or 1.0)
     for j, axes in enumerate(grid):
-        shown = table[:, j]
-        for place, (low, estimate, high) in enumerate(np.clip(shown, least - margin, most + margin)):
-            axes.plot([low, high], [place, place], color=PALETTE[0], linewidth=3, solid_capstyle="butt")
-            if np.isfinite(shown[place, 1]):
-                axes.plot([estimate], [place], color=INK, marker="o", markersize=5)
-            for end, given, marker in ((low, shown[place, 0], "<"), (high, shown[place, 2], ">")):
-                if np.isinf(given):
-                    axes.plot([end], [place], color=PALETTE[0], marker=marker, markersize=7)
-        axes.set_yticks(range(len(names)), names)
+        hold_x(axes, table.ravel(), 0.1)
+        for place, (low, estimate, high) in enumerate(table[:, j]):
+            draw_interval(axes, place, low, high, color=PALETTE[0], linewidth=3)
+            if np.isfinite(estimate):
+                axes.plot([estimate], [place], color=INK, marker="o", markersize=5, zorder=4)
+        axes.set_yticks(range(len(names)), shortened(names))
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.locator_params(axis="x", nbins=4)
         axes.set_title(f"{100 * records[0][j]['q']:g}% quantile", loc="left", fontsize=10, color=INK)

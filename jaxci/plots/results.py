@@ -35,7 +35,7 @@ from jaxci.plots.forest import Bar, draw_bars
 from jaxci.plots.heat import draw_heat
 from jaxci.plots.plans import draw_plan
 from jaxci.plots.strips import draw_cases, draw_column, draw_fits
-from jaxci.plots.style import DASHES, INK, PALETTE, entitled, legend_beside, own_axes, selected_rows
+from jaxci.plots.style import DASHES, INK, PALETTE, entitled, legend_beside, own_axes, selected_rows, shortened
 from jaxci.printing import number, stated_level
 from jaxci.results import ComparisonResult, EvaluationTable, IntervalResult, JackknifeResult
 from jaxci.runs.results import SeedRuns
@@ -129,7 +129,7 @@ def forest(
     if len(labels) != len(found):
         raise ValueError(f"labels must be one for each of the {len(found)} results; got {len(labels)}")
     bars = [_bar(one, str(label)) for one, label in zip(found, labels, strict=True)]
-    x = ", ".join(statistics) if len(statistics) < 3 else ""
+    x = ", ".join(shortened(list(statistics))) if len(statistics) < 3 else ""
     return draw_bars(bars, ax=ax, title=_stated(found) if title is None else title, x=x, line=line)
 
 
@@ -320,7 +320,8 @@ def _(
 def _(found: PerformanceProfiles, *, ax: Any = None) -> Any:
     """Draw the shares of every model above thresholds, with their simultaneous bands."""
     axes = own_axes(ax, (7.2, 3.6))
-    for place, (name, one) in enumerate(found.profiles.items()):
+    names = shortened(list(found.profiles))
+    for place, (name, one) in enumerate(zip(names, found.profiles.values(), strict=True)):
         look = {"color": PALETTE[place % len(PALETTE)], "linestyle": DASHES[place % len(DASHES)]}
         ends = (found.thresholds, one.simultaneous_low, one.simultaneous_high)
         axes.fill_between(*ends, color=look["color"], alpha=0.16, linewidth=0)

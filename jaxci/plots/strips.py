@@ -11,7 +11,7 @@ from jaxci.api.generalization_results import ResampledFits
 from jaxci.checks import check_choice
 from jaxci.coverage.analysis import levels_of
 from jaxci.coverage.results import ColumnTable
-from jaxci.plots.style import INK, PALETTE, entitled, own_axes
+from jaxci.plots.style import INK, PALETTE, entitled, own_axes, shortened, width_of
 from jaxci.segmentation.table import METRICS, CaseTable
 
 MOST_STRIPS = 40
@@ -51,7 +51,8 @@ def draw_strips(
     middles : dict of str to float, optional
         By row; the median by default.
     """
-    axes = own_axes(ax, (6.0, 1.3 + 0.26 * max(len(strips), 3)))
+    labels = shortened(list(strips))
+    axes = own_axes(ax, (6.0 + width_of(labels), 1.3 + 0.26 * max(len(strips), 3)))
     for place, (name, values) in enumerate(strips.items()):
         known = values[np.isfinite(values)]
         jitter = ((np.arange(len(known)) * 0.618) % 1 - 0.5) * (0.5 if len(known) > 1 else 0.0)
@@ -61,7 +62,7 @@ def draw_strips(
             axes.vlines(middle, place - 0.35, place + 0.35, color=INK, linewidth=2, zorder=3)
         if len(known) == 0:
             axes.annotate("none", (0.02, place), xycoords=("axes fraction", "data"), fontsize=8, va="center")
-    axes.set_yticks(range(len(strips)), list(strips))
+    axes.set_yticks(range(len(strips)), labels)
     axes.set_ylim(len(strips) - 0.4, -0.6)
     axes.grid(False, axis="y")
     axes.locator_params(axis="x", nbins=6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +20,10 @@ DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
 INK, FAINT, PALE = "#333333", "#B0B0B0", "#D9D9D9"
 REFERENCE: dict[str, Any] = {"color": INK, "linewidth": 1, "linestyle": (0, (4, 3)), "zorder": 1}
 """A line that results are held against: a level, no difference."""
+LONGEST, LEAST = 48, 8
+"""Characters of a label at most, if that tells it from others, and of its beginning at least."""
+LETTER, NARROW = 0.07, 24
+"""Inches of a letter of a label, and the letters for which a picture has room anyway."""
 REACH = 0.2
 """Coverage farther below its level is out of the frame of curves."""
 LINE = 0.16
@@ -163,7 +168,7 @@ def legend_beside(axes: Any) -> None:
 def entitled(axes: Any, title: str, x: str, y: str = "") -> None:
     """Write title and axis labels."""
     axes.set_title("\n".join(textwrap.wrap(title, 60, break_on_hyphens=False)), loc="left", fontsize=10, color=INK)
-    axes.set_xlabel(x, fontsize=10, color=INK)
+    axes.set_xlabel("\n".join(textwrap.wrap(x, 60)), fontsize=10, color=INK)
     axes.set_ylabel(y, fontsize=10, color=INK)
 
 
@@ -237,6 +242,26 @@ def named_height(names: int) -> float:
 def panel_keys(results: StudyTable) -> tuple[str, ...]:
     """Return the columns that panels are of."""
     return ("metric", "statistic") if "metric" in results.tags else ("statistic",)
+
+
+def shortened(labels: Sequence[str], most: int = LONGEST) -> list[str]:
+    """Return labels of at most ``most`` characters: longer ones lack their middle.
+
+    Where two would be the same, more of their ends is kept.
+    """
+    found = {label: label for label in labels}
+    left = [label for label in found if len(label) > most]
+    for end in range(most // 2 - 1, max(map(len, left), default=0)):
+        begin = max(most - 1 - end, LEAST)
+        found |= {one: f"{one[:begin]}…{one[-end:]}" if begin + 1 + end < len(one) else one for one in left}
+        times = collections.Counter(found.values())
+        left = [label for label in left if times[found[label]] > 1]
+    return [found[label] for label in labels]
+
+
+def width_of(labels: Iterable[str]) -> float:
+    """Return the inches that labels take of a picture beyond those that every picture has for them."""
+    return LETTER * max(0, max(map(len, labels), default=0) - NARROW)
 
 
 def named_panel(axes: Any, key: Sequence[Any], *, small: bool = False) -> None:

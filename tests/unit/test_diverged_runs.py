@@ -187,9 +187,11 @@ def test_infinite_ends_are_drawn_as_arrows():
     from jaxci.plots.quantiles import interval_bars
 
     found = {"a": jaxci.quantile_interval(scores(10, 4), [0.1, 0.5, 0.9], goal="higher")}
-    for axes, markers in zip(interval_bars(found).axes, (["<"], ["o"], ["o", ">"]), strict=True):
-        assert [line.get_marker() for line in axes.lines[1:]] == markers
+    for axes, markers in zip(interval_bars(found).axes, (["<"], ["o"], [">", "o"]), strict=True):
+        assert [line.get_marker() for line in axes.lines] == markers
         assert all(np.isfinite(line.get_xdata()).all() for line in axes.lines)
+    lost = {"a": jaxci.quantile_interval(scores(10, 9), [0.1], goal="higher")}
+    assert {line.get_marker() for line in interval_bars(lost).axes[0].lines} == {"<"}
 
 
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")

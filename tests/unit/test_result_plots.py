@@ -15,6 +15,7 @@ from jaxci.coverage.results import ColumnTable
 from jaxci.distributions import Parametric
 from jaxci.inducers import Constant
 from jaxci.plots.forest import Bar, draw_bars
+from jaxci.plots.style import shortened
 from jaxci.resampling import splits
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -213,6 +214,40 @@ def test_a_picture_of_one_metric_of_several_names_it():
     assert table.plot().get_title(loc="left") == "dice (one of 2 metrics), 95% confidence intervals"
     assert table.plot(metric="iou").get_title(loc="left").startswith("iou (one of 2 metrics), ")
     assert made("cases").plot().get_title(loc="left") == "dice, 95% confidence intervals"
+
+
+LONG = [
+    f"a model whose name begins as that of all others do, {'and so on, ' * k}{end}"
+    for k, end in ((1, "seed 1"), (4, "seed 2"), (8, "seed 3"), (8, "seed 4"))
+]
+
+
+def test_long_labels_lack_their_middle():
+    axes = draw_bars([Bar(name, 0.5, 0.4, 0.6, beside="x") for name in LONG], ax=None, title="t", x="x", beside="y")
+    check_texts(axes.figure)
+    found = [label.get_text() for label in axes.get_yticklabels()]
+    for name, label in zip(LONG, found, strict=True):
+        begin, end = label.split("…")
+        assert len(label) == 48
+        assert name.startswith(begin)
+        assert name.endswith(end)
+    interval = jaxci.interval("mean", X, method="t")
+    check_texts(plots.forest(dict.fromkeys(LONG, interval)).figure)
+
+
+def test_labels_that_would_be_the_same_keep_more_of_their_ends():
+    names = [f"{'a' * 30}{x}{'b' * 40}" for x in "xyz"]
+    found = shortened([*names, "short"])
+    assert found == [*(f"{'a' * 8}…{x}{'b' * 40}" for x in "xyz"), "short"]
+    assert shortened([names[0], "short"]) == [f"{'a' * 24}…{'b' * 23}", "short"]
+    assert shortened(["a" * 48, "a" * 48]) == ["a" * 48] * 2
+    assert shortened([]) == []
+
+
+def test_the_label_of_a_long_statistic_is_wrapped():
+    names = np.array(LONG)[np.arange(N) % 2]
+    rows = jaxci.evaluate(names, np.where(Y == A, names, LONG[0]), metrics=["f1_per_class"], **KW)
+    check_texts(plots.forest(list(rows)[:1]).figure)
 
 
 def test_both_margins_lie_within_the_picture():
