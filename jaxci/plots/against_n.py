@@ -59,6 +59,7 @@ def coverage_against_n(
     Returns
     -------
     matplotlib.figure.Figure
+        Not one of pyplot's: ``figure.savefig`` saves it, and a cell of a notebook that ends with it shows it.
 
     Raises
     ------
@@ -93,9 +94,14 @@ def width_against_n(
 ) -> Any:
     """Draw the mean width of the intervals against the sample size, both on logarithmic axes.
 
-    Arguments, result and errors are those of :func:`coverage_against_n`. Of one distribution the unit is that of the
+    Arguments and errors are those of :func:`coverage_against_n`. Of one distribution the unit is that of the
     statistic. Several have scales of their own: there a width is over the median of all methods of the study for the
     same distribution and n, or, where it has one method, over that at the smallest n.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not one of pyplot's: ``figure.savefig`` saves it, and a cell of a notebook that ends with it shows it.
 
     References
     ----------

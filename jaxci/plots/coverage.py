@@ -62,6 +62,7 @@ def coverage_boxes(results: StudyTable, *, by: str = "method", n: int | None = N
     Returns
     -------
     matplotlib.figure.Figure
+        Not one of pyplot's: ``figure.savefig`` saves it, and a cell of a notebook that ends with it shows it.
 
     Raises
     ------
@@ -121,6 +122,7 @@ def pace_by_statistic(results: StudyTable, *, level: float | None = None) -> Any
     Returns
     -------
     matplotlib.figure.Figure
+        Not one of pyplot's: ``figure.savefig`` saves it, and a cell of a notebook that ends with it shows it.
 
     Raises
     ------
@@ -176,6 +178,7 @@ def saw_tooth(
     Returns
     -------
     matplotlib.figure.Figure
+        Not one of pyplot's: ``figure.savefig`` saves it, and a cell of a notebook that ends with it shows it.
 
     Raises
     ------

@@ -47,6 +47,7 @@ def target_coverage(results: StudyTable, *, n: int | None = None) -> Any:
     Returns
     -------
     matplotlib.figure.Figure
+        Not one of pyplot's: ``figure.savefig`` saves it, and a cell of a notebook that ends with it shows it.
 
     References
     ----------
@@ -97,6 +98,7 @@ def coverage_against_width(results: StudyTable) -> Any:
     Returns
     -------
     matplotlib.figure.Figure
+        Not one of pyplot's: ``figure.savefig`` saves it, and a cell of a notebook that ends with it shows it.
 
     References
     ----------
@@ -140,6 +142,7 @@ def cost_against_n(results: StudyTable) -> Any:
     Returns
     -------
     matplotlib.figure.Figure
+        Not one of pyplot's: ``figure.savefig`` saves it, and a cell of a notebook that ends with it shows it.
 
     References
     ----------

@@ -54,6 +54,7 @@ def quantile_panels(
     Returns
     -------
     matplotlib.figure.Figure
+        Not one of pyplot's: ``figure.savefig`` saves it, and a cell of a notebook that ends with it shows it.
 
     References
     ----------
@@ -114,6 +115,7 @@ def interval_bars(tables: dict[str, Any]) -> Any:
     Returns
     -------
     matplotlib.figure.Figure
+        Not one of pyplot's: ``figure.savefig`` saves it, and a cell of a notebook that ends with it shows it.
     """
     names = list(tables)
     records = [tables[name].records() for name in names]

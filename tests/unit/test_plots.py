@@ -8,6 +8,7 @@ import matplotlib
 import matplotlib.figure
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from pictures import check_texts
 
 from jaxci import plots
@@ -171,6 +172,23 @@ def test_labels_of_rows_do_not_overlap():
 def test_bad_arguments(draw, message):
     with pytest.raises(ValueError, match=message):
         draw()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        plots.coverage_against_n,
+        plots.width_against_n,
+        plots.coverage_boxes,
+        plots.pace_by_statistic,
+        plots.saw_tooth,
+    ],
+)
+def test_figures_of_a_study_are_not_pyplots_and_say_so(draw):
+    before = pyplot.get_fignums()
+    assert isinstance(draw(SINGLE), matplotlib.figure.Figure)
+    assert pyplot.get_fignums() == before
+    assert "Not one of pyplot's: ``figure.savefig`` saves it" in draw.__doc__
 
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
