@@ -260,9 +260,12 @@ def test_both_margins_lie_within_the_picture():
 
 
 @pytest.mark.parametrize("margin", [0.02, 0.2, 0.9])
-@pytest.mark.parametrize("method", ["tango", "bca"])
-def test_margins_are_named_where_no_other_text_is(method, margin):
-    axes = jaxci.compare("accuracy", Y, A, B, margin=margin, method=method, rng=0).plot()
+@pytest.mark.parametrize("drawn", [False, True])
+def test_margins_are_named_where_no_other_text_is(drawn, margin):
+    options = {"method": "percentile", **KW} if drawn else {"method": "tango"}
+    result = jaxci.compare("accuracy", Y, A, B, margin=margin, **options)
+    assert (result.bootstrap_distribution is not None) == drawn
+    axes = result.plot()
     check_texts(axes.figure)
     names = [text for text in axes.texts if text.get_text() == "margin"]
     assert len(names) == 2
