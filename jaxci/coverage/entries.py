@@ -173,7 +173,7 @@ def described(law: Distribution) -> dict[str, Any]:
         return distribution_to_dict(law)
     except ValueError:
         drawn = jax.tree.leaves(_drawn(law))
-        return {"kind": "user", "label": law.label, "draws": digest([_rounded(x) for x in drawn])[:16]}
+        return {"kind": "user", "label": law.label, "draws": digest([rounded(x) for x in drawn])[:16]}
 
 
 def identified(name: str, statistic: Statistic, law: Distribution) -> Any:
@@ -187,7 +187,7 @@ def identified(name: str, statistic: Statistic, law: Distribution) -> Any:
         return found
     with jax.enable_x64(True):
         value = value_of_rows(statistic, observations(law, _drawn(law)))
-    return {**found, "value": _rounded(value)[0]}
+    return {**found, "value": rounded(value)[0]}
 
 
 def _drawn(law: Distribution) -> dict[str, Any]:
@@ -196,6 +196,6 @@ def _drawn(law: Distribution) -> dict[str, Any]:
         return jax.device_get(law.of_rows.sample(jax.random.key(0, impl="threefry2x32"), TELLING))
 
 
-def _rounded(numbers: Any) -> list[str]:
+def rounded(numbers: Any) -> list[str]:
     """Return numbers to four digits: last ones differ between processors."""
     return [format(x, ".4g") for x in (np.ravel(numbers) + 0.0).tolist()]

@@ -15,6 +15,7 @@ import numpy as np
 from jaxci.checks import check_choice, check_confidence_level, check_count, check_distinct, check_table, shown
 from jaxci.coverage.entries import listed
 from jaxci.coverage.learner_cell import Configuration, Found, LearningCell, rows_of, run_cell
+from jaxci.coverage.own import check_as_told, told_of_learner, told_of_problem
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
 from jaxci.coverage.store import digest
@@ -141,7 +142,7 @@ class GeneralizationStudy(Runnable):
         without = [name for name, law in self.problems.items() if law.task == "regression"]
         if within and without:
             raise ValueError(f"{within[0]}: stratify needs classes, which the problem {without[0]!r} has not")
-        places = list(self._places().values())
+        places = self._combinations()
         if not places:
             raise ValueError(
                 "problems, inducers and losses must be for one task in at least one cell; got "
@@ -153,28 +154,44 @@ class GeneralizationStudy(Runnable):
             idle = [name for name in names if all(place[number] != name for place in places)]
             if idle:
                 raise ValueError(f"{field}: {idle[0]!r} has no cell, as nothing else in the study is for its task")
+        self._check_joined()
         for _, name, loss, _ in places:
             if not isinstance(self.inducers[name], Inducer) and LOSSES[loss].task == "classification":
                 check_readable(self.inducers[name], LOSSES[loss].reads, loss)
 
-    def _places(self) -> dict[str, tuple[str, str, str, int]]:
-        return {
-            f"{name}, {learner}, {loss}, n={n}": (name, learner, loss, n)
+    def _combinations(self) -> list[tuple[str, str, str, int]]:
+        return [
+            (name, learner, loss, n)
             for name, law in self.problems.items()
             for learner, made in self.inducers.items()
             if task_of(made) in (law.task, "any")
             for loss in self.losses
             if LOSSES[loss].task == law.task
             for n in self.sample_sizes
+        ]
+
+    def _places(self) -> dict[str, tuple[str, str, str, int]]:
+        return {
+            f"{law}, {learner}, {loss}, n={n}": (law, learner, loss, n)
+            for law, learner, loss, n in self._combinations()
         }
+
+    def _check_joined(self) -> None:
+        """Refuse problems and learners two pairs of which have one name."""
+        named: dict[str, tuple[str, str]] = {}
+        for pair in dict.fromkeys(place[:2] for place in self._combinations()):
+            name = ", ".join(pair)
+            if named.setdefault(name, pair) != pair:
+                raise ValueError(
+                    f"problems and inducers must have names that differ when they are joined; got {name!r} of "
+                    f"{named[name]} and of {pair}"
+                )
 
     @property
     def tags(self) -> dict[str, dict[str, str]]:  # type: ignore[override]
         """What describes each pair of a problem and a learner."""
-        return {
-            f"{name}, {learner}": {"problem": name, "inducer": learner}
-            for name, learner, _, _ in self._places().values()
-        }
+        pairs = dict.fromkeys(place[:2] for place in self._combinations())
+        return {f"{name}, {learner}": {"problem": name, "inducer": learner} for name, learner in pairs}
 
     def cell_names(self) -> tuple[str, ...]:
         """Names of the cells."""
@@ -200,12 +217,24 @@ class GeneralizationStudy(Runnable):
     def _design(self) -> dict[str, Any]:
         return self.to_dict()["generalization"]
 
+    @functools.cached_property
+    def _told_of_problems(self) -> dict[str, dict[str, str]]:
+        """Fingerprints of files, and of problems of the user's own."""
+        return {name: told_of_problem(law) for name, law in self.problems.items()}
+
+    @functools.cached_property
+    def _told_of_learners(self) -> dict[tuple[str, str], dict[str, str]]:
+        """Fingerprints of learners of the user's own, for each task."""
+        described, pairs = self._design["inducers"], {(x, self.problems[p].task) for p, x, _, _ in self._combinations()}
+        return {(x, task): told_of_learner(self.inducers[x], described[x], task) for x, task in sorted(pairs)}
+
     def identity(self, name: str) -> dict[str, Any]:
         """Return what determines the content of a cell besides its name."""
         law, learner, loss, n = self._places()[name]
         design = self._design
         fields = ("methods", "n_replications", "n_groups", "n_validation", "level", "seed")
         made = {"problem": digest(design["problems"][law]), "inducer": digest(design["inducers"][learner])}
+        made |= self._told_of_problems[law] | self._told_of_learners[learner, self.problems[law].task]
         return {"generalization": {**made, "loss": loss, "n": n, **{field: design[field] for field in fields}}}
 
     def to_dict(self) -> dict[str, Any]:
@@ -260,6 +289,7 @@ class GeneralizationStudy(Runnable):
         law, learner, _, _ = self._places()[name]
         if not cell.configurations:
             return {"rows": [], "seconds": 0.0} if processes.index == 0 else None
+        check_as_told(self.problems[law], self._told_of_problems[law])
         # The data of a problem are the same for all learners, losses and methods.
         key = jax.random.fold_in(self.key(law), cell.n)
         mine = processes.mine(range(len(cell.group_sizes())))

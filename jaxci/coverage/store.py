@@ -23,6 +23,8 @@ import scipy
 from jaxci.whole_files import write_whole
 
 MANIFEST = "manifest.json"
+UNKNOWN = "unknown"
+"""Stands in what determines a cell for what cannot be told any more, and is not compared."""
 
 
 def file_name(name: str) -> str:
@@ -92,6 +94,14 @@ def difference(
     if how == "contains" and all(entry in new for entry in old):
         return None
     return None if old == new else (path, old, new)
+
+
+def _known(wanted: Any, told: Any) -> Any:
+    """Return a description in which what is :data:`UNKNOWN` is as ``told`` has it."""
+    if not isinstance(wanted, dict) or not isinstance(told, dict):
+        return wanted
+    found = {key: _known(value, told.get(key)) for key, value in wanted.items() if value != UNKNOWN}
+    return found | {key: told[key] for key, value in wanted.items() if value == UNKNOWN and key in told}
 
 
 def digest(value: Any) -> str:
@@ -253,6 +263,7 @@ class Store:
             raise DamagedFile(path, f"is not of {name!r} but of {record.get('name', 'nothing')!r}")
         if not isinstance(told, dict):
             raise DamagedFile(path, "does not say what it is of, as files of an earlier version")
+        wanted = _known(wanted, told)
         if found := difference(told, wanted, grows=self.grows):
             field, old, new = found
             raise DamagedFile(path, f"is of another study: {field} is {_brief(old)} there and {_brief(new)} here")

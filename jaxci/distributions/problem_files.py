@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,9 @@ class FileProblem:
         check_whole("seed", self.seed, 0)
 
     @functools.cached_property
-    def _table(self) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], tuple[Any, ...], np.ndarray]:
-        """Features, target, names of features, classes, and the order of the rows."""
+    def _table(self) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], tuple[Any, ...], np.ndarray, str | None]:
+        """Features, target, names of features, classes, the order of the rows, and the digest of the file."""
+        digest = self.digest()
         X, y, names = _read(Path(self.path), self.target)
         if self.n_validation > len(y):
             raise ValueError(f"n_validation must be at most the {len(y)} rows of {self.path}; got {self.n_validation}")
@@ -60,7 +62,20 @@ class FileProblem:
             classes, y = tuple(found.tolist()), codes.astype(np.int32)
         else:
             y = checked_floats(f"column {self.target!r} of {self.path}", y)
-        return X, y, names, classes, np.random.default_rng(self.seed).permutation(len(y))
+        return X, y, names, classes, np.random.default_rng(self.seed).permutation(len(y)), digest
+
+    def digest(self) -> str | None:
+        """Return a digest of the file as it is now; None if it cannot be read."""
+        try:
+            with open(self.path, "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            return None
+
+    @property
+    def digest_read(self) -> str:
+        """Digest of the file as it was when its rows were read."""
+        return self._table[5] or ""
 
     @property
     def feature_names(self) -> tuple[str, ...]:

@@ -54,6 +54,11 @@ def problem(name: str) -> Problem:
     return PROBLEMS[name]()
 
 
+def is_own(law: Problem | FileProblem) -> bool:
+    """Whether a problem is of a class of the user's own."""
+    return type(law) not in _KINDS.values()
+
+
 def check_problem(law: Problem | FileProblem) -> None:
     """Try a problem, and tell what is wrong with it; of a user's own some rows are drawn.
 
@@ -92,7 +97,7 @@ def check_problem(law: Problem | FileProblem) -> None:
         )
     if law.n_classes and not jnp.issubdtype(found[1].dtype, jnp.integer):
         raise ValueError(f"{name}.sample must return class codes, integers from 0; got {found[1].dtype}")
-    if type(law) not in _KINDS.values():
+    if is_own(law):
         _try_draws(law)
 
 

@@ -1,0 +1,177 @@
+"""What a study refuses: mixed results, names and options that break later, and pages that say too little."""
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+
+from jaxci.coverage import GeneralizationStudy
+from jaxci.distributions import FileProblem, Friedman1
+from jaxci.inducers import Ridge
+
+
+def learners(**changes):
+    given = {
+        "problems": ["friedman1"],
+        "inducers": ["ridge"],
+        "losses": ["squared"],
+        "methods": [{"method": "cv_wald", "n_folds": 5}],
+        "sample_sizes": [30],
+        "n_replications": 2,
+        "n_groups": 1,
+        "n_validation": 200,
+    }
+    return GeneralizationStudy(**(given | changes))
+
+
+def write_rows(path, noise):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    rows = np.column_stack([x, x + noise * rng.normal(size=400)])
+    np.savetxt(path, rows, delimiter=",", header="x,y", comments="")
+
+
+@pytest.mark.slow
+def test_a_folder_refuses_a_data_file_that_was_changed(tmp_path):
+    pytest.importorskip("pandas")
+    path = tmp_path / "data.csv"
+
+    def study(*sizes, law=None):
+        law = law or FileProblem(str(path), "y", "regression", n_validation=100)
+        return learners(problems={"data": law}, sample_sizes=sizes)
+
+    write_rows(path, 1.0)
+    read = FileProblem(str(path), "y", "regression", n_validation=100)
+    first = study(30, law=read).run(tmp_path / "out").columns
+    write_rows(path, 5.0)
+    with pytest.raises(ValueError, match=r"another study: generalization\.file is"):
+        study(30, 40).run(tmp_path / "out")
+    with pytest.raises(ValueError, match=r"data\.csv must stay as it was when it was read"):
+        study(30, law=read).run(tmp_path / "other")
+    path.unlink()
+    assert study(30, 40).results(tmp_path / "out").columns["truth"].tolist() == first["truth"].tolist()
+    with pytest.raises(ValueError, match=r"data\.csv must be there to compute the cells that are left"):
+        study(30, 40).run(tmp_path / "out")
+
+
+PROBLEM = """
+import jax, jax.numpy as jnp
+from jaxci.distributions import Problem
+from jaxci.records import record
+
+@record
+class Steps(Problem):
+    task, n_features = "regression", 2
+
+    def sample(self, key, n):
+        X = jax.random.normal(key, (n, 2))
+        return X, {slope} * X[:, 0]
+"""
+LEARNER = """
+import jax.numpy as jnp
+from jaxci.inducers import Fitted, Inducer
+from jaxci.records import record
+
+@record
+class Level(Inducer):
+    task = "regression"
+
+    def fit(self, key, X, y, weights, n_classes):
+        return Fitted({slope} * jnp.sum(weights * y) / jnp.sum(weights), jnp.array(True))
+
+    def predict(self, params, X):
+        return jnp.full(len(X), params)
+"""
+ESTIMATOR = """
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+
+class Level(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.level_ = {slope} * np.mean(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.level_)
+"""
+STEP = """
+from sklearn.base import BaseEstimator, TransformerMixin
+
+class Scale(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def transform(self, X):
+        return X ** {slope}
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """Return a module of the user's, of a text with a number in it; joblib's other processes could not import it."""
+    joblib = pytest.importorskip("joblib")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def module(text, slope):
+        (tmp_path / "own_parts_of_a_user.py").write_text(text.replace("{slope}", str(slope)))
+        sys.modules.pop("own_parts_of_a_user", None)
+        importlib.invalidate_caches()
+        return importlib.import_module("own_parts_of_a_user")
+
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    with joblib.parallel_config(backend="threading"):
+        yield module
+    sys.modules.pop("own_parts_of_a_user", None)
+
+
+def piped(module):
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+
+    return {"inducers": {"it": make_pipeline(module.Scale(), LinearRegression())}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "made", "field"),
+    [
+        (PROBLEM, lambda module: {"problems": {"it": module.Steps()}}, "draws"),
+        (LEARNER, lambda module: {"inducers": {"it": module.Level()}}, "predictions"),
+        (ESTIMATOR, lambda module: {"inducers": {"it": module.Level()}}, "predictions"),
+        (STEP, piped, "predictions"),
+    ],
+    ids=["problem", "learner", "estimator", "step of a pipeline"],
+)
+def test_a_folder_refuses_code_of_the_users_that_was_changed(tmp_path, own, text, made, field):
+    if text in (ESTIMATOR, STEP):
+        pytest.importorskip("sklearn")
+    first = learners(**made(own(text, 1))).run(tmp_path / "out").columns
+    again = learners(**made(own(text, 1))).run(tmp_path / "out").columns
+    assert again["mean_width"].tolist() == first["mean_width"].tolist()
+    changed = learners(**made(own(text, 3)), sample_sizes=[30, 40])
+    with pytest.raises(ValueError, match=rf"another study: generalization\.{field} is"):
+        changed.run(tmp_path / "out")
+
+
+@pytest.mark.parametrize("text", ["raise ValueError('no')", "self.level_ = np.random.rand()"])
+def test_a_learner_that_fails_or_is_random_has_no_fingerprint(own, text):
+    pytest.importorskip("sklearn")
+    module = own(ESTIMATOR.replace("self.level_ = {slope} * np.mean(y)", text), 1)
+    study = learners(inducers={"it": module.Level()})
+    assert "predictions" not in study.identity("friedman1, it, squared, n=30")["generalization"]
+
+
+def test_what_is_of_the_library_or_of_a_package_is_told_by_its_name():
+    linear = pytest.importorskip("sklearn.linear_model")
+    study = learners(inducers={"ours": Ridge(), "theirs": linear.LinearRegression()})
+    for name in study.cell_names():
+        told = study.identity(name)["generalization"]
+        assert not {"file", "draws", "predictions"} & set(told)
+
+
+def test_two_pairs_of_a_problem_and_a_learner_have_two_names():
+    problems = {"a": Friedman1(), "a, b": Friedman1()}
+    with pytest.raises(ValueError, match=r"names that differ when they are joined; got 'a, b, c' of"):
+        learners(problems=problems, inducers={"b, c": Ridge(), "c": Ridge(2.0)})
