@@ -346,7 +346,7 @@ def flags_of(target: Truth, undefined: float, judgements: Sequence[Judgement], d
     """Return what a reader of the cell must know."""
     flags = []
     if undefined > 0:
-        flags.append(f"the statistic was undefined in {100 * undefined:.2g}% of the samples; they count as misses")
+        flags.append(f"the statistic was undefined in {100 * undefined:.3g}% of the samples; they count as misses")
     widths = [j.mean_width for j in judgements if math.isfinite(j.mean_width)]
     if widths and target.error > 0.02 * min(widths):
         flags.append("the truth is simulated, and its error is not small against the width of the intervals")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from jaxci.coverage.analysis import Columns, StudyTable, levels_of
-from jaxci.report.page import picture
+from jaxci.coverage.analysis import Columns, Rows, StudyTable, groups, level_of, levels_of, take, three_quartiles
+from jaxci.report.page import picture, said
 from jaxci.statistics.order import QuantileStatistic
 
 FEW = 6
@@ -19,8 +21,8 @@ def curves(results: StudyTable) -> list[str]:
     from jaxci import plots
 
     return [
-        picture(plots.coverage_against_n(results), "Coverage against sample size"),
-        picture(plots.width_against_n(results), "Mean width against sample size"),
+        _drawn(results, "coverage", plots.coverage_against_n, "Coverage against sample size"),
+        _drawn(_with_widths(results), "mean_width", plots.width_against_n, "Mean width against sample size"),
     ]
 
 
@@ -28,14 +30,50 @@ def boxes(results: StudyTable) -> str:
     """Draw the coverage of every distribution at one size."""
     from jaxci import plots
 
-    return picture(plots.coverage_boxes(results), "Coverage of every distribution, with quartiles")
+    return _drawn(results, "coverage", plots.coverage_boxes, "Coverage of every distribution, with quartiles")
 
 
 def paces(results: StudyTable) -> str:
     """Draw the convergence pace of every distribution."""
     from jaxci import plots
 
-    return picture(plots.pace_by_statistic(results), "Convergence pace of every distribution, with quartiles")
+    return _drawn(
+        results, "coverage", plots.pace_by_statistic, "Convergence pace of every distribution, with quartiles"
+    )
+
+
+def _drawn(results: StudyTable, value: str, draw: Callable[[StudyTable], Any], caption: str) -> str:
+    """Return a picture of a column, or a line in its place where no row that it shows has a value."""
+    columns = results.columns
+    if len(columns["level"]) and np.isfinite(columns[value][columns["level"] == level_of(columns)]).any():
+        return picture(draw(results), caption)
+    return said(f"{caption}: there is no picture, as no row has a {value.replace('_', ' ')} to draw.")
+
+
+def _with_widths(results: StudyTable) -> Rows:
+    """Return the rows whose width has a place on the axis: of several distributions its base is positive."""
+    columns = results.columns
+    base = columns["mean_width"].copy()
+    if len(levels_of(columns["distribution"])) > 1:
+        alone = len(levels_of(columns["method"])) == 1
+        for rows in groups(columns, ("distribution", "statistic", "level", *(() if alone else ("n",)))).values():
+            base[rows] = base[rows[np.argmin(columns["n"][rows])]] if alone else three_quartiles(base[rows])[1]
+    return _positive(results, base)
+
+
+def _positive(results: StudyTable, values: np.ndarray) -> Rows:
+    """Return the rows whose value is positive and finite."""
+    return Rows(take(results.columns, np.isfinite(values) & (values > 0)), tuple(results.tags))
+
+
+def _methods_with(results: StudyTable, value: str) -> Rows:
+    """Return the rows of the methods that have a positive value of a column at their sample size."""
+    columns = results.columns
+    most = np.zeros(len(columns["n"]))
+    for rows in groups(columns, ("n", "method", "level")).values():
+        known = columns[value][rows]
+        most[rows] = known[np.isfinite(known)].max(initial=0.0)
+    return _positive(results, most)
 
 
 def saw_teeth(results: StudyTable) -> list[str]:
@@ -85,6 +123,16 @@ def learners(results: StudyTable) -> list[str]:
             picture(plots_generalization.target_coverage(results, n=n), f"Coverage of each target, n = {n}")
             for n in sizes
         ),
-        picture(plots_generalization.coverage_against_width(results), "Coverage of the risk against relative width"),
-        picture(plots_generalization.cost_against_n(results), "Fits and time of one interval"),
+        _drawn(
+            _methods_with(results, "width_over_sd"),
+            "width_over_sd",
+            plots_generalization.coverage_against_width,
+            "Coverage of the risk against relative width",
+        ),
+        _drawn(
+            _methods_with(results, "fits"),
+            "fits",
+            plots_generalization.cost_against_n,
+            "Fits and time of one interval",
+        ),
     ]

@@ -93,7 +93,7 @@ def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
     title = str(design.get("name") or "Coverage study")
     once = _once(results)
     sections = [
-        ("Verdict", _verdict(columns)),
+        ("Verdict", _unfinished(results) + _verdict(columns)),
         ("Coverage and width", pictures(*curves(results)) + _infinite(columns) + _over_distributions(columns)),
         ("Coverage by distribution", pictures(boxes(once)) + _each_distribution(once.columns)),
         ("Sample size needed", _sizes(columns, results.tags)),
@@ -147,6 +147,13 @@ def _alike(one: Columns, two: Columns) -> bool:
     if any(one[name].tolist() != two[name].tolist() for name in names):
         return False
     return bool(np.allclose(one["coverage"], two["coverage"], rtol=0, atol=1e-9, equal_nan=True))
+
+
+def _unfinished(results: StudyTable) -> str:
+    """Say how many cells there are so far, where some are not finished."""
+    done, cells = getattr(results, "n_done", 0), getattr(results, "n_cells", 0)
+    told = f"Not finished: {done} of {cells} cells are done, and all that follows is of these."
+    return said(told) if done < cells else ""
 
 
 def _verdict(columns: Columns) -> str:
@@ -395,7 +402,7 @@ def _flagged(columns: Columns) -> str:
     flags = columns.get("flags", np.full(size, "")).tolist()
     shares = columns.get("invalid", np.zeros(size)).tolist()
     missing = [
-        NO_INTERVAL if share == 1 else f"{100 * share:.2g}% of the intervals do not exist" if share > 0 else ""
+        NO_INTERVAL if share == 1 else f"{100 * share:.3g}% of the intervals do not exist" if share > 0 else ""
         for share in shares
     ]
     remark = np.array(["; ".join(filter(None, both)) for both in zip(flags, missing, strict=True)])

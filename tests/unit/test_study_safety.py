@@ -1,14 +1,20 @@
 """What a study refuses: mixed results, names and options that break later, and pages that say too little."""
 
 import importlib
+import re
 import sys
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
-from jaxci.coverage import GeneralizationStudy
-from jaxci.distributions import FileProblem, Friedman1
-from jaxci.inducers import Ridge
+from jaxci.coverage import GeneralizationStudy, Study
+from jaxci.coverage.tally import flags_of
+from jaxci.distributions import BatesClassification, FileProblem, Friedman1, Truth
+from jaxci.inducers import Fitted, Inducer, Ridge
+from jaxci.records import record
+from jaxci.report.study import report
 
 
 def learners(**changes):
@@ -175,3 +181,100 @@ def test_two_pairs_of_a_problem_and_a_learner_have_two_names():
     problems = {"a": Friedman1(), "a, b": Friedman1()}
     with pytest.raises(ValueError, match=r"names that differ when they are joined; got 'a, b, c' of"):
         learners(problems=problems, inducers={"b, c": Ridge(), "c": Ridge(2.0)})
+
+
+def simulated(laws, **changes):
+    given = {"statistics": ["mean"], "methods": ["t"], "sample_sizes": [5, 10]}
+    counts = {"n_replications": 40, "n_resamples": 19, "n_groups": 4}
+    return Study(laws, **(given | counts | changes))
+
+
+def page_of(results, path):
+    pytest.importorskip("matplotlib")
+    results.report(path)
+    return re.sub(r"base64,[^\"]*", "", path.read_text(encoding="utf-8"))
+
+
+NO_PICTURE = "{}: there is no picture, as no row has a {} to draw."
+
+
+@pytest.mark.slow
+def test_a_report_leaves_out_pictures_of_what_does_not_exist(tmp_path):
+    page = page_of(simulated({"c": stats.cauchy()}).run(tmp_path / "out"), tmp_path / "report.html")
+    assert NO_PICTURE.format("Mean width against sample size", "mean width") in page
+    assert NO_PICTURE.format("Coverage against sample size", "coverage") in page
+    assert "<figure>" not in page
+
+
+def zero_medians(methods):
+    """Rows of two distributions, of which one method of three has a width, or the one there is has none at first."""
+    rows = [(d, method, n) for d in "ab" for method in methods for n in (10, 20)]
+    distribution, method, n = map(np.array, zip(*rows, strict=True))
+    size = len(rows)
+    wide = (method == "c") & ((n == 20) | (len(methods) > 1))
+    return {
+        "distribution": distribution,
+        "statistic": np.full(size, "mean"),
+        "method": method,
+        "level": np.full(size, 0.95),
+        "n": n,
+        "coverage": np.full(size, 0.9),
+        "mean_width": wide.astype(float),
+    }
+
+
+@pytest.mark.parametrize("methods", ["abc", "c"])
+def test_widths_over_a_width_of_zero_are_not_drawn(tmp_path, methods):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "report.html"
+    report(type("Table", (), {"columns": zero_medians(methods), "tags": ()}), path)
+    assert NO_PICTURE.format("Mean width against sample size", "mean width") in path.read_text(encoding="utf-8")
+
+
+@record
+class Signs(BatesClassification):
+    """Classes that the sum of five features tells."""
+
+    def sample(self, key, n):
+        X, _ = super().sample(key, n)
+        return X, (X[:, :5].sum(axis=1) > 0).astype(jnp.int32)
+
+    def normal_law(self):
+        return None
+
+
+@record
+class Knowing(Inducer):
+    """A learner that is never wrong about them, or with a fit that gives no number."""
+
+    task = "classification"
+    fails: float = 0.0
+
+    def fit(self, key, X, y, weights, n_classes):
+        return Fitted(jnp.where(self.fails > 0, jnp.nan, 0.0), jnp.array(True))
+
+    def predict(self, params, X):
+        second = (X[:, :5].sum(axis=1) > 0) + params
+        return jnp.stack([1 - second, second], axis=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fails", [0.0, 1.0])
+def test_a_report_of_learners_without_widths_is_written(tmp_path, fails):
+    study = learners(problems={"signs": Signs()}, inducers={"knowing": Knowing(fails)}, losses=["zero_one"])
+    page = page_of(study.run(tmp_path / "out"), tmp_path / "report.html")
+    assert NO_PICTURE.format("Coverage of the risk against relative width", "width over sd") in page
+
+
+@pytest.mark.slow
+def test_the_page_of_an_unfinished_study_says_so_first(tmp_path):
+    study = simulated({"normal": stats.norm()})
+    assert "Not finished" not in page_of(study.run(tmp_path / "out"), tmp_path / "all.html")
+    next((tmp_path / "out" / "cells").iterdir()).unlink()
+    page = page_of(study.results(tmp_path / "out"), tmp_path / "half.html")
+    assert page.index("Not finished: 1 of 2 cells are done") < page.index('<ul class="verdict">')
+
+
+def test_a_share_of_all_samples_is_100_percent():
+    assert "undefined in 100% of the samples" in flags_of(Truth(0.0, 0.0, ""), 1.0, (), np.zeros(0))[0]
+    assert "undefined in 2.5% of the samples" in flags_of(Truth(0.0, 0.0, ""), 0.025, (), np.zeros(0))[0]
