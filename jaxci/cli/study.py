@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,8 +34,13 @@ def _table_file(context: typer.Context, option: typer.CallbackParam, path: Path 
     return None if path is None else check_table_file(max(option.opts, key=len), path)
 
 
-def _folder(source: str, out: Path | None) -> Path:
-    return out if out is not None else Path(f"{Path(source).stem}-results")
+def _folder(source: str, out: Path | None, *, to_write: bool = False) -> Path:
+    """Return the folder of the results, which may not be there yet."""
+    folder = out if out is not None else Path(f"{Path(source).stem}-results")
+    there = next(one for one in (folder.absolute(), *folder.absolute().parents) if os.path.exists(one))
+    if not there.is_dir() or (to_write and not os.access(there, os.W_OK | os.X_OK)):
+        raise ValueError(f"--out must be a folder that can be made and written; got {str(folder)!r}")
+    return folder
 
 
 def _data(
@@ -285,7 +291,7 @@ def run(
         except (ValueError, RuntimeError) as error:
             raise ValueError(f"--distributed finds no other processes ({error}); see docs/slurm.md") from None
     found = load_study(file)
-    folder = _folder(file, out)
+    folder = _folder(file, out, to_write=True)
     if not distributed and not recompute and found.n_blocks * len(found.cell_names()) >= MANY:
         expected = _estimate(found, folder)
         if expected.seconds > LONG:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.checks import check_choice, check_keys, check_table, nearest, shown
-from jaxci.coverage.entries import naming_lines, read_statistic, read_toml
+from jaxci.coverage.entries import naming_lines, read_statistics, read_toml, size_tables
 from jaxci.coverage.instance_files import read_instances
 from jaxci.coverage.store import Store
 from jaxci.coverage.study import Study
@@ -131,15 +131,16 @@ def _made(
         _refuse_data(f"{source} makes its own data", data, told)
         check_keys("a study of a classifier", content, (), ("name", "classifier"))
         fields = [f.name for f in dataclasses.fields(ClassifierStudy)]
-        check_keys("classifier", {**content["classifier"], **changes}, (), fields)
-        return ClassifierStudy(**{**content["classifier"], **changes})
+        given = {**check_table("classifier", content["classifier"]), **changes}
+        check_keys("classifier", given, (), fields)
+        return ClassifierStudy(**given)
     if "generalization" in content:
         from jaxci.coverage.learner_study import GeneralizationStudy
 
         _refuse_data(f"{source} names its own problems", data, told)
         check_keys("a study of learners", content, (), ("name", "generalization"))
         return GeneralizationStudy.from_dict(content, **changes)
-    described = content.pop("data", {})
+    described = check_table("data", content.pop("data", {}))
     check_keys("data", described, (), ("kind", "file", "bounds", "discrete"))
     kind = described.get("kind")
     content = _changed(content, changes)
@@ -164,11 +165,11 @@ def _made(
             content["bounds"] = {name: ends for name, ends in known.items() if ends is not None}
         elif "statistics" not in changes:
             mean = Mean(bounds=kinds.everywhere)
-            named = [read_statistic(entry) for entry in content["statistics"]]
+            named = read_statistics(content["statistics"])
             content["statistics"] = [(name, mean if name_of(one) == "mean" else one) for name, one in named]
     if "statistics" not in changes:
         laws = content["distributions"].values()
-        named = [entry if isinstance(entry, tuple) else read_statistic(entry) for entry in content["statistics"]]
+        named = read_statistics(content["statistics"])
         content["statistics"] = [(name, one) for name, one in named if any(serves(law, one) for law in laws)]
     Study.check_fields(content)
     return Study(**content)
@@ -177,8 +178,8 @@ def _made(
 def _changed(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a design with ``changes``, which are of all sample sizes."""
     further = [
-        {key: value for key, value in check_table("an entry of more_sizes", entry).items() if key not in changes}
-        for entry in content.get("more_sizes", ())
+        {key: value for key, value in entry.items() if key not in changes}
+        for entry in size_tables(content.get("more_sizes", ()))
     ]
     kept = [] if "sample_sizes" in changes else further
     return {**content, **({"more_sizes": kept} if "more_sizes" in content else {}), **changes}

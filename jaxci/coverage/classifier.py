@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from jaxci.coverage.entries import check_seed
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
 from jaxci.coverage.tally import judged_row
@@ -218,6 +219,7 @@ class ClassifierStudy(Runnable):
         the exact value (:meth:`Population.accuracy`).
     level : float
     seed : int
+        Below 2**32.
 
     Raises
     ------
@@ -243,8 +245,9 @@ class ClassifierStudy(Runnable):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < smallest:
                 raise ValueError(f"{name} must be a whole number, at least {smallest}; got {value!r}")
-        if not 0 < self.level < 1:
-            raise ValueError(f"level must be between 0 and 1; got {self.level!r}")
+        check_seed(self.seed)
+        if isinstance(self.level, bool) or not isinstance(self.level, int | float) or not 0 < self.level < 1:
+            raise ValueError(f"level must be a number between 0 and 1; got {self.level!r}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain numbers, as a study file holds them."""

@@ -109,6 +109,22 @@ def _check_keyed(name: str, law: UserDistribution) -> None:
         )
 
 
+def check_names(field: str, names: Iterable[str]) -> None:
+    """Refuse names that are empty, or are numbers in files of results."""
+    for name in names:
+        if name in ("nan", "inf", "-inf"):
+            raise ValueError(f"{field} must not be named as a number is; got {name!r}")
+        if not name:
+            raise ValueError(f"{field} must have names that are not empty; got {name!r}")
+
+
+def check_seed(seed: Any) -> int:
+    """Return the seed of a study: keys have 32 bits, and greater ones would draw what others do."""
+    if check_count("seed", seed, 0) >= 2**32:
+        raise ValueError(f"seed must be below 2**32; got {seed}")
+    return int(seed)
+
+
 def named_statistics(statistics: Any) -> tuple[tuple[str, Statistic], ...]:
     """Return names and statistics of a field, which may be a dictionary or hold names."""
     if isinstance(statistics, Mapping):
@@ -122,6 +138,10 @@ def named_statistics(statistics: Any) -> tuple[tuple[str, Statistic], ...]:
     if not pairs:
         raise ValueError("statistics must not be empty")
     check_distinct("statistics", [name for name, _ in pairs])
+    check_names("statistics", [name for name, _ in pairs])
+    for name, _ in pairs:
+        if "\t" in name:  # which parts names in files of tallies
+            raise ValueError(f"statistics must have names without tabs; got {name!r}")
     return tuple(pairs)
 
 
@@ -140,6 +160,13 @@ def written(name: str, statistic: Statistic, n_classes: int | None = None) -> An
         return {"name": name, "class": type(statistic).__name__, "label": name_of(statistic)}
 
 
+def read_statistics(given: Any) -> list[tuple[str, Statistic]]:
+    """Return names and statistics of the list that a file has."""
+    if not isinstance(given, list | tuple):
+        raise ValueError(f"statistics must be a list of metrics; got {shown(given)}")
+    return [entry if isinstance(entry, tuple) else read_statistic(entry) for entry in given]
+
+
 def read_statistic(entry: Any) -> tuple[str, Statistic]:
     """Return name and statistic of an entry of a file: a metric's name, or a table of its class and settings."""
     if not isinstance(entry, Mapping):
@@ -149,10 +176,15 @@ def read_statistic(entry: Any) -> tuple[str, Statistic]:
     return (entry.get("name") or name_of(statistic), statistic)
 
 
-def further_sizes(given: Any, counts: Mapping[str, int]) -> dict[str, Any]:
+def size_tables(given: Any) -> list[Mapping[str, Any]]:
+    """Return the tables of the field ``more_sizes``."""
+    if not isinstance(given, list | tuple):
+        raise ValueError(f"more_sizes must be a list of tables; got {shown(given)}")
+    return [check_table("an entry of more_sizes", entry) for entry in given]
+
+
+def further_sizes(given: Mapping[str, Any], counts: Mapping[str, int]) -> dict[str, Any]:
     """Return sample sizes with numbers of their own, checked; those that are not given are ``counts``."""
-    if not isinstance(given, Mapping):
-        raise ValueError(f"more_sizes must hold tables; got {shown(given)}")
     check_keys("more_sizes", given, ("sample_sizes",), ("sample_sizes", *counts))
     sizes = sorted({check_count("sample_sizes", n, 2) for n in listed("sample_sizes", given["sample_sizes"])})
     least = {"n_replications": 2, "n_resamples": 1}

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from jaxci.checks import check_choice, check_confidence_level, check_count, check_distinct, check_table, shown
-from jaxci.coverage.entries import listed
+from jaxci.coverage.entries import check_names, check_seed, listed
 from jaxci.coverage.learner_cell import Configuration, Found, LearningCell, rows_of, run_cell
 from jaxci.coverage.own import check_as_told, told_of_learner, told_of_problem
 from jaxci.coverage.processes import Work
@@ -59,6 +59,7 @@ class GeneralizationStudy(Runnable):
         Fresh rows on which true risks are measured.
     level : float
     seed : int
+        Below 2**32.
     name : str
 
     Raises
@@ -112,6 +113,8 @@ class GeneralizationStudy(Runnable):
 
         keep("problems", _by_label("problems", self.problems, _problem, problem_label))
         keep("inducers", _by_label("inducers", self.inducers, _inducer, inducer_label))
+        check_names("problems", self.problems)
+        check_names("inducers", self.inducers)
         losses = listed("losses", self.losses)
         check_distinct("losses", losses)
         for loss in losses:
@@ -119,22 +122,18 @@ class GeneralizationStudy(Runnable):
         keep("losses", tuple(losses))
         methods = [_configuration(entry) for entry in listed("methods", self.methods)]
         check_distinct("methods", [configuration.label for configuration in methods])
+        check_names("labels of methods", [configuration.label for configuration in methods])
         keep("methods", tuple(methods))
         keep(
             "sample_sizes",
             tuple(sorted({check_count("sample_sizes", n, 4) for n in listed("sample_sizes", self.sample_sizes)})),
         )
-        for field, least in (("n_replications", 2), ("n_groups", 1), ("n_validation", 2), ("seed", 0)):
+        for field, least in (("n_replications", 2), ("n_groups", 1), ("n_validation", 2)):
             keep(field, check_count(field, getattr(self, field), least))
+        keep("seed", check_seed(self.seed))
         keep("level", check_confidence_level(self.level, "level"))
-        for configuration in methods:  # plans that cannot be made are refused now, not after hours
-            sizes = [n for n in self.sample_sizes if configuration.largest_n is None or n <= configuration.largest_n]
-            if not sizes:
-                raise ValueError(f"{configuration.label}: largest_n is below every sample size")
-            try:
-                configuration.plans(min(sizes), 0, np.arange(min(sizes)) % 2 if configuration.stratify else None)
-            except ValueError as error:
-                raise ValueError(f"{configuration.label} at n = {min(sizes)}: {error}") from None
+        for configuration in methods:
+            self._try(configuration)
         for made in self.problems.values():
             check_problem(made)
         self.to_dict()  # what no file can hold is refused now, too
@@ -158,6 +157,20 @@ class GeneralizationStudy(Runnable):
         for _, name, loss, _ in places:
             if not isinstance(self.inducers[name], Inducer) and LOSSES[loss].task == "classification":
                 check_readable(self.inducers[name], LOSSES[loss].reads, loss)
+
+    def _try(self, configuration: Configuration) -> None:
+        """Refuse now, not after hours, plans that cannot be made and options that the formula does not take."""
+        sizes = [n for n in self.sample_sizes if configuration.largest_n is None or n <= configuration.largest_n]
+        if not sizes:
+            raise ValueError(f"{configuration.label}: largest_n is below every sample size")
+        n = min(sizes)
+        try:
+            plans = configuration.plans(n, 0, np.arange(n) % 2 if configuration.stratify else None)
+            METHODS[configuration.method].rehearse(plans, self.level, configuration.options)
+        except (TypeError, ValueError) as error:
+            given = {**configuration.settings, **configuration.options}
+            told = "".join(f", {name} = {shown(value)}" for name, value in given.items())
+            raise ValueError(f"{configuration.label} at n = {n}{told}: {error}") from None
 
     def _combinations(self) -> list[tuple[str, str, str, int]]:
         return [

@@ -11,12 +11,15 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import jax
+import numpy as np
 
 from jaxci.checks import check_confidence_level, check_count, check_distinct, check_table, nearest, shown
 from jaxci.coverage.banks import KEPT, Banks
 from jaxci.coverage.cell import Cell
 from jaxci.coverage.entries import (
     STATISTICS,
+    check_names,
+    check_seed,
     described,
     further_sizes,
     identified,
@@ -24,7 +27,8 @@ from jaxci.coverage.entries import (
     named_laws,
     named_statistics,
     read_method,
-    read_statistic,
+    read_statistics,
+    size_tables,
     written,
 )
 from jaxci.coverage.growth import as_printed, fully_labelled, keep, kept, merged, what_is_new
@@ -71,6 +75,7 @@ class Study(Runnable):
         depend on n and the group alone. Cells of one n are then not independent, as their rows
         ``covered_by_group`` tell; :meth:`StudyResults.averages` heeds it. Otherwise every cell draws its own.
     seed : int
+        Below 2**32.
     name : str
     tags : dict of str to dict, optional
         For each distribution what describes it (``{"task": ..., "model": ...}``), for comparisons.
@@ -123,9 +128,7 @@ class Study(Runnable):
 
         keep("distributions", named_laws(self.distributions))
         keep("statistics", named_statistics(self.statistics))
-        for name in ("nan", "inf", "-inf"):  # in files of results these are numbers
-            if name in self.distributions:
-                raise ValueError(f"distributions must not be named as a number is; got {name!r}")
+        check_names("distributions", self.distributions)
         methods = [read_method(entry) for entry in listed("methods", self.methods)]
         check_distinct("methods", [method.label for method in methods])
         keep("methods", tuple(methods))
@@ -133,12 +136,16 @@ class Study(Runnable):
         keep("sample_sizes", tuple(sorted(sizes)))
         levels = {check_confidence_level(level, "levels") for level in listed("levels", self.levels)}
         keep("levels", tuple(sorted(levels)))
-        for field, least in (("n_replications", 2), ("n_resamples", 1), ("n_groups", 1), ("seed", 0)):
+        for field, least in (("n_replications", 2), ("n_resamples", 1), ("n_groups", 1)):
             keep(field, check_count(field, getattr(self, field), least))
+        keep("seed", check_seed(self.seed))
         if not isinstance(self.share_banks, bool):
             raise ValueError(f"share_banks must be True or False; got {shown(self.share_banks)}")
         tags = check_table("tags", self.tags)
         keep("tags", {str(k): dict(check_table(f"tags of {k!r}", v)) for k, v in tags.items()})
+        for tag, value in (pair for named in self.tags.values() for pair in named.items()):
+            if not isinstance(value, str | int | float | np.integer | np.floating):
+                raise ValueError(f"tags must be texts or numbers; got {shown(value)} for {tag!r}")
         for tag in dict.fromkeys(tag for named in self.tags.values() for tag in named):
             if tag in (*RESULTS, "study"):  # which joined tables have
                 raise ValueError(f"tags must have names that no column of the results has; got {tag!r}")
@@ -148,7 +155,7 @@ class Study(Runnable):
                 raise ValueError(f"tags must belong to distributions; {tagged!r} is none: {known}")
         keep("bounds", {str(k): self._range(str(k), ends) for k, ends in check_table("bounds", self.bounds).items()})
         counts = {name: getattr(self, name) for name in ("n_replications", "n_resamples")}
-        keep("more_sizes", tuple(further_sizes(entry, counts) for entry in self.more_sizes))
+        keep("more_sizes", tuple(further_sizes(entry, counts) for entry in size_tables(self.more_sizes)))
         check_distinct("sample_sizes and those of more_sizes", list(map(str, self.all_sizes)))
         check_sizes(self.distributions, self.all_sizes)
         check_functions(self.distributions.values(), self.statistics, self.sample_sizes[0])
@@ -294,7 +301,7 @@ class Study(Runnable):
         given = dict(description)
         cls.check_fields(given, ("distributions", "statistics", "methods", "sample_sizes"))
         laws = named_laws(given.pop("distributions"), distribution_from_dict)
-        measured = [read_statistic(entry) for entry in given.pop("statistics")]
+        measured = read_statistics(given.pop("statistics"))
         return cls(laws, measured, **given)
 
     def save(self, path: str | Path) -> None:

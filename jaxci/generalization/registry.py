@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from jaxci.checks import nearest
+from jaxci.checks import nearest, shown
 from jaxci.generalization import bootstrapping, splitting
 from jaxci.generalization.base import LossInterval, Resampled
 from jaxci.resampling.plan import Plan
@@ -129,11 +129,14 @@ class Method:
         return "risk" if self.target == MODEL else "expected_risk" if self.target.startswith("expected") else "proxy"
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Refuse options that the formula does not have."""
-        for option in options:
+        """Refuse options that the formula does not have, and flags that are neither true nor false."""
+        usual = inspect.signature(self.formula).parameters
+        for option, value in options.items():
             if option not in self.options:
                 known = ", ".join(sorted(self.options)) or "none"
                 raise ValueError(f"{self.name} has no option {option!r}; its options: {known}")
+            if isinstance(usual[option].default, bool) and not isinstance(value, bool | np.bool_):
+                raise ValueError(f"{option} of {self.name} must be True or False; got {shown(value)}")
 
     def told_apart(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the settings of its plans and the options of its formula.

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxci.coverage import GeneralizationStudy, Study
+from jaxci.coverage import GeneralizationStudy, Study, load_study
+from jaxci.coverage.classifier import ClassifierStudy
 from jaxci.coverage.tally import flags_of
 from jaxci.distributions import BatesClassification, FileProblem, Friedman1, Truth
 from jaxci.inducers import Fitted, Inducer, Ridge
@@ -278,3 +279,112 @@ def test_the_page_of_an_unfinished_study_says_so_first(tmp_path):
 def test_a_share_of_all_samples_is_100_percent():
     assert "undefined in 100% of the samples" in flags_of(Truth(0.0, 0.0, ""), 1.0, (), np.zeros(0))[0]
     assert "undefined in 2.5% of the samples" in flags_of(Truth(0.0, 0.0, ""), 0.025, (), np.zeros(0))[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (
+            {"method": "cv_wald", "n_folds": 4, "variance": "foo"},
+            "variance must be 'all-pairs' or 'within-fold'; got 'foo'",
+        ),
+        ({"method": "five_by_two_cv", "n_folds": 5}, "needs 5 repetitions of 2 folds; got 5 of 5"),
+        ({"method": "corrected_t", "n_subsamples": 1}, "needs at least 2 splits"),
+        ({"method": "bootstrap_case_cv", "n_resamples": 1}, "needs at least 2 resamples; got 1"),
+        ({"method": "oob", "n_resamples": 1}, "needs at least 2 resamples; got 1"),
+        ({"method": "nested_cv"}, "needs at least 2 rows in every fold"),
+        ({"method": "bootstrap_632_plus", "clip": "no"}, "clip of bootstrap_632_plus must be True or False; got 'no'"),
+        (
+            {"method": "bootstrap_case_cv", "one_sided": 1},
+            "one_sided of bootstrap_case_cv must be True or False; got 1",
+        ),
+        ({"method": "holdout", "p": "a"}, ", p = 'a': "),
+        ({"method": "cv_wald", "n_folds": "a"}, ", n_folds = 'a': "),
+    ],
+)
+def test_a_method_that_would_give_no_interval_is_refused_at_once(method, message):
+    with pytest.raises(ValueError, match=rf"^mine at n = 8.*{re.escape(message)}"):
+        learners(methods=["corrected_t", {**method, "label": "mine"}], sample_sizes=[8, 100])
+
+
+@pytest.mark.parametrize("name", ["nan", "inf", "-inf", ""])
+def test_names_that_files_of_results_would_change_are_refused(name):
+    for field, change in {
+        "problems": {"problems": {name: Friedman1()}},
+        "inducers": {"inducers": {name: Ridge()}},
+        "labels of methods": {"methods": [{"method": "corrected_t", "label": name}]},
+    }.items():
+        with pytest.raises(ValueError, match=f"^{field} must .*; got {name!r}"):
+            learners(**change)
+    with pytest.raises(ValueError, match=f"^statistics must .*; got {name!r}"):
+        simulated({"normal": stats.norm()}, statistics={name: "mean"})
+
+
+def test_names_and_tags_that_tables_cannot_hold_are_refused():
+    with pytest.raises(ValueError, match="statistics must have names without tabs"):
+        simulated({"normal": stats.norm()}, statistics={"a\tb": "mean"})
+    with pytest.raises(ValueError, match=r"tags must be texts or numbers; got \['a'\] for 'task'"):
+        simulated({"normal": stats.norm()}, tags={"normal": {"task": ["a"]}})
+    assert simulated({"normal": stats.norm()}, tags={"normal": {"task": "a", "size": np.int64(3)}}).tags
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda seed: simulated({"normal": stats.norm()}, seed=seed),
+        lambda seed: learners(seed=seed),
+        lambda seed: ClassifierStudy(seed=seed),
+    ],
+    ids=["statistics", "learners", "classifier"],
+)
+def test_seeds_that_draw_what_smaller_ones_do_are_refused(made):
+    assert made(2**32 - 1).seed == 2**32 - 1
+    for seed in (2**32, 2**70):
+        with pytest.raises(ValueError, match=rf"seed must be below 2\*\*32; got {seed}"):
+            made(seed)
+
+
+DESIGN = """
+statistics = ["mean"]
+methods = ["t"]
+sample_sizes = [10]
+n_replications = 4
+n_resamples = 19
+n_groups = 2
+[distributions.normal]
+kind = "parametric"
+name = "norm"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (DESIGN.replace('["mean"]', '"mean"'), "statistics must be a list of metrics; got 'mean'"),
+        (DESIGN.replace('["mean"]', "3"), "statistics must be a list of metrics; got 3"),
+        ("more_sizes = 3\n" + DESIGN, "more_sizes must be a list of tables; got 3"),
+        ("more_sizes = [3]\n" + DESIGN, "an entry of more_sizes must be a table of values by name; got 3"),
+        ("data = 3\n" + DESIGN, "data must be a table of values by name; got 3"),
+        ('[classifier]\nlevel = "a"\n', "level must be a number between 0 and 1; got 'a'"),
+        ("classifier = 3\n", "classifier must be a table of values by name; got 3"),
+        ("generalization = 3\n", "generalization must be a table of values by name; got 3"),
+    ],
+)
+def test_a_field_of_a_file_that_is_of_another_kind_is_named(tmp_path, text, message):
+    (tmp_path / "study.toml").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        load_study(tmp_path / "study.toml")
+
+
+@pytest.mark.parametrize("command", ["run", "estimate", "status", "report"])
+def test_a_folder_of_results_that_can_be_none_is_refused(tmp_path, capsys, command):
+    pytest.importorskip("typer")
+    from jaxci.cli import main
+
+    (tmp_path / "study.toml").write_text(DESIGN)
+    load_study(tmp_path / "study.toml")
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file", tmp_path / "file" / "within"):
+        assert main(["study", command, str(tmp_path / "study.toml"), "--out", str(out)]) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"error: --out must be a folder that can be made and written; got {str(out)!r}" in said
