@@ -202,7 +202,9 @@ def calibration(
     -----
     Weights and bands are those of :func:`roc`, with half a row of either class in every bin: the share of a bin of
     independent rows then has Jeffreys' law. Bins are taken as given. In the recalibration (Van Calster et al., 2016) a
-    positive with the least and a negative with the largest of the predictions weigh an eighth of a row each.
+    positive with the least and a negative with the largest of the predictions weigh an eighth of a row each. There
+    predictions of exactly 0 or 1 count as 2.2e-16 (the eps of their type) and 1 less that, with a remark: a few of them
+    may decide the slope.
     """
     settings = Settings.of(confidence_level, "two-sided", n_resamples, memory_limit=memory_limit, progress=progress)
     design = (groups, strata, sample_weight, weight_type)

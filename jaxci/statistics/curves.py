@@ -424,9 +424,18 @@ class Calibration(Curve):
             slope = np.inf if negative.min() < positive.max() else -np.inf
             remark = "the predictions separate the classes: the slope is unbounded, and so is its interval on that side"
         else:
-            return Settled(values)
+            return Settled(values, self._of_certain(sample))
         place = len(self.grid)
         return Settled(np.concatenate([values[:place], [slope], values[place + 1 :]]), remark)
+
+    @staticmethod
+    def _of_certain(sample: Sample) -> str:
+        """Say that predictions of exactly 0 or 1 have no log odds, and what counts in their place."""
+        certain = int(np.count_nonzero((sample.y_score <= 0) | (sample.y_score >= 1)))
+        if not certain:
+            return ""
+        cut, rows = f"{sample.score_eps:.2g}", f"{certain:,} of {sample.n:,} predictions are 0 or 1"
+        return f"{rows}, which count as {cut} and 1 less {cut} in slope and intercept: cut them where you trust them"
 
     def quantities(self) -> list[Quantity]:
         """Return what follows the shares of bins."""

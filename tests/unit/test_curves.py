@@ -531,3 +531,14 @@ def test_what_is_known_of_thresholds_stands_below_the_table():
     assert "warning (threshold at sensitivity 0.9): a threshold lies in the tail" in str(roc()).replace(
         "threshold at specificity 0.9, ", ""
     )
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_predictions_without_log_odds_are_told():
+    """Votes of a forest: some predictions are 0 or 1, whose log odds would be infinite."""
+    votes = np.round(np.where(np.arange(N) % 7 == 0, 1 - Y, PROB) * 2) / 2
+    votes[:6] = Y[:6]
+    certain = int(np.sum((votes == 0) | (votes == 1)))
+    said = f"{certain} of {N} predictions are 0 or 1, which count as 2.2e-16 and 1 less 2.2e-16 in slope and intercept"
+    assert any(text.startswith(said) for text in curves.calibration(Y, votes, n_bins=2, **KW).warnings)
+    assert not any("are 0 or 1" in text for text in curves.calibration(Y, PROB, n_bins=2, **KW).warnings)
