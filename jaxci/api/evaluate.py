@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jaxci.api.readers.arrays import as_floats
+from jaxci.api.readers.label_remarks import of_many_numbers
 from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.api.readers.layout import arranged
@@ -58,7 +59,9 @@ def evaluate(
     ----------
     y_true : (n,) array_like
         Class labels (numbers, strings, booleans) or regression targets; or, alone, values of cases (such as Dice),
-        where ``metrics`` are summaries of these ("mean", "median", "std").
+        where ``metrics`` are summaries of these ("mean", "median", "std"). Where neither ``metrics``, ``labels`` nor
+        ``y_score`` tells, whole numbers are labels if they have at most 20 distinct values, or one in 20 rows, or are
+        of a categorical type; a remark says so of more.
     y_pred : (n,) array_like, optional
         Predicted labels or values. Where only ``y_score`` is given, labels are derived from
         it and the table says so.
@@ -235,7 +238,11 @@ def read_data(
             labelled = labelled.with_derived_labels(threshold)
         sample = labelled.sample("y_pred", "y_score")
     chosen = chosen_metrics(named, sample, labelled)
-    said = () if labelled is None else labelled.remarks_for(statistic for _, statistic in chosen)
+    said: Sequence[str] = ()
+    if labelled is not None:
+        said = labelled.remarks_for(statistic for _, statistic in chosen)
+    elif named is None:
+        said = of_many_numbers("y_true", y_true, y_pred, "labels= or metrics= says otherwise")
     return Reading(sample, _requests(chosen, conventions, method), tuple(said))
 
 

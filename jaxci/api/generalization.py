@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from jaxci.api.generalization_results import GeneralizationResult, ResampledFits, check_permitted, check_scale
-from jaxci.api.readers.learning import read_learning, read_score
+from jaxci.api.readers.learning import of_undecided_task, read_learning, read_score
 from jaxci.checks import check_choice, check_confidence_level, shown
 from jaxci.generalization.base import Resampled
 from jaxci.generalization.fits import Outcome, Pace, distinct_samples, fit_plans
@@ -228,6 +228,7 @@ def read_task(
     learners = tuple(as_inducer(inducer) for inducer in inducers)
     data = read_learning(learners, X, y, groups, loss, scoring, pos_label=pos_label, sample_weight=sample_weight)
     score, said = read_score(loss, scoring, data, pos_label)
+    said = [*of_undecided_task(learners, y, loss, scoring, data), *said]
     if params is not None and not isinstance(params, Mapping):
         raise TypeError(f"params must be a dict of arguments of an estimator's fit; got {shown(params)}")
     if params and any(isinstance(learner, Inducer) for learner in learners):
@@ -264,7 +265,8 @@ def fit_resamples(
     X : (n, d) array_like
     y : (n,) array_like
         Targets or class labels; (n, q) for an estimator of several outputs. Where a learner serves both, the loss or
-        the scoring says which they are, and if none is named, whether they look like labels.
+        the scoring says which they are, and if none is named, whether they look like labels, as in
+        :func:`jaxci.evaluate`: many distinct whole numbers do not, which a remark says.
     plans : sequence of Plan
         Of :mod:`jaxci.resampling.splits`, each with another name. A training sample that occurs in
         several of them is fitted once.

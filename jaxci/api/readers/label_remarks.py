@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxci.api.readers.arrays import as_array
+from jaxci.api.readers.labels import ROWS_SEEN, has_fractions, is_classification, number_of_values
 from jaxci.checks import shown
 from jaxci.printing import first_few
 
@@ -76,3 +78,19 @@ def of_strange_labels(codes: Mapping[str, np.ndarray], classes: np.ndarray, pos_
     meant = [label for label in labels if isinstance(label, str) and label.strip().casefold() in true]
     slip = f"; but for case and spaces these are true ones: {first_few(list(map(shown, meant)))}" if meant else ""
     return [("y_pred", f"{text}; each counts as a class (pass labels to say which classes there are){slip}")]
+
+
+def of_many_numbers(what: str, targets: Any, predicted: Any, otherwise: str) -> list[str]:
+    """Remark on whole numbers that are no labels only because they are many, unless predictions have fractions.
+
+    ``otherwise`` says what would make labels of them.
+    """
+    array = as_array(what, targets)
+    settled = array.squeeze().ndim > 1 or (predicted is not None and has_fractions(as_array("y_pred", predicted)))
+    if settled or has_fractions(array) or is_classification(targets):
+        return []
+    rows = f" in its first {ROWS_SEEN:,} rows" if len(array) > ROWS_SEEN else ""
+    return [
+        f"{what} has {number_of_values(array)} distinct whole numbers{rows}: taken for numbers to predict, not for "
+        f"classes; {otherwise}"
+    ]

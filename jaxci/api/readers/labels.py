@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.api.readers.arrays import as_array, is_number, missing_values
+from jaxci.api.readers.categories import is_categorical
 from jaxci.checks import shown
 
 SMALL_RANGE = 10_000
@@ -19,6 +20,8 @@ CACHED_ROWS = 2**15
 
 EXACT_FLOATS = 2**53
 """Below it every integer is a float64 of its own."""
+ROWS_SEEN = 10_000
+"""First rows whose distinct values tell classes from numbers to predict."""
 
 
 def label_values(name: str, data: Any) -> np.ndarray:
@@ -144,16 +147,27 @@ def positions(classes: np.ndarray, array: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def is_classification(y_true: Any) -> bool:
-    """Whether targets look like class labels: not floats with fractions, and few of them."""
+    """Whether targets look like class labels: of a categorical type; or not floats with fractions, and few of them."""
     array = as_array("y_true", y_true)
-    if array.dtype.kind in "bOSUT":
+    if is_categorical(y_true) or array.dtype.kind in "bOSUT":
         return True
-    if array.dtype.kind == "f":
-        finite = array[np.isfinite(array)]
-        if np.any(finite != np.round(finite)):
-            return False
-    distinct = len(np.unique(array[:10_000]))
-    return distinct <= 2 or distinct <= max(20, min(len(array), 10_000) // 20)
+    if has_fractions(array):
+        return False
+    number = number_of_values(array)
+    return number <= 2 or number <= max(20, min(len(array), ROWS_SEEN) // 20)
+
+
+def has_fractions(array: np.ndarray) -> bool:
+    """Whether some numbers are no whole ones."""
+    if array.dtype.kind != "f":
+        return False
+    finite = array[np.isfinite(array)]
+    return bool(np.any(finite != np.round(finite)))
+
+
+def number_of_values(array: np.ndarray) -> int:
+    """Return how many distinct values the first rows hold."""
+    return len(np.unique(array[:ROWS_SEEN]))
 
 
 def _refuse_rounded(arrays: Mapping[str, np.ndarray]) -> None:

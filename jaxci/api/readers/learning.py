@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths
+from jaxci.api.readers.label_remarks import of_many_numbers
 from jaxci.api.readers.labels import encode_labels, is_classification, label_values
 from jaxci.checks import check_choice, hint, shown
 from jaxci.generalization.losses import LOSSES, METRICS_OF_ROWS, Loss, loss_of_function, losses_of
@@ -51,6 +52,15 @@ def _task(learners: Sequence[Any], loss: Any, scoring: Any, y: Any) -> str:
     if tasks:
         return tasks.pop()
     return _task_of_score(loss, scoring) or ("classification" if is_classification(y) else "regression")
+
+
+def of_undecided_task(learners: Sequence[Any], y: Any, loss: Any, scoring: Any, data: Learning) -> list[str]:
+    """Remark on whole numbers that are taken for numbers to predict where neither learners nor a loss settle it."""
+    if data.classes is not None or any(task_of(learner) != "any" for learner in learners):
+        return []
+    if _task_of_score(loss, scoring):
+        return []
+    return of_many_numbers("y", y, None, "loss='zero_one' takes them for these, and loss='squared' for numbers")
 
 
 def _task_of_score(loss: Any, scoring: Any) -> str | None:

@@ -1,0 +1,71 @@
+"""How users' labels, targets, names of columns and indexes are read, and what is said of them."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jaxci
+
+MANY = "distinct whole numbers: taken for numbers to predict, not for classes"
+
+
+def said_by(call):
+    """Return the warnings of a call, one string."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return "; ".join(str(one.message) for one in caught)
+
+
+# --- many whole numbers --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "k"), [(1000, 100), (100, 30)])
+def test_many_whole_numbers_are_targets_and_a_remark_says_so(n, k):
+    y = np.arange(n) % k
+    with pytest.warns(jaxci.JaxciWarning, match=f"y_true has {k} {MANY}; labels= or metrics= says otherwise"):
+        table = jaxci.evaluate(y, np.where(np.arange(n) % 7 == 0, (y + 1) % k, y))
+    assert "mean_squared_error" in [row.statistic for row in table]
+    assert any(MANY in remark for remark in table.remarks)
+
+
+def test_what_settles_the_task_leaves_no_remark():
+    y = np.arange(200) % 60
+    near = y + np.linspace(-1, 1, 200)
+    guess = np.where(np.arange(200) % 7 == 0, (y + 1) % 60, y)
+    assert MANY not in said_by(lambda: jaxci.evaluate(y, near))
+    assert MANY not in said_by(lambda: jaxci.evaluate(y + 0.5, guess))
+    assert MANY not in said_by(lambda: jaxci.evaluate(y, guess, metrics=["mean_absolute_error"]))
+    assert MANY not in said_by(lambda: jaxci.evaluate(y, guess, metrics=["accuracy"]))
+    assert MANY not in said_by(lambda: jaxci.evaluate(y % 20, guess % 20))
+
+
+def test_rows_beyond_the_first_are_not_counted_in_the_remark():
+    y = np.arange(20_000) % 1000
+    with pytest.warns(jaxci.JaxciWarning, match="1000 distinct whole numbers in its first 10,000 rows: taken"):
+        jaxci.evaluate(y, y[::-1])
+
+
+@pytest.mark.parametrize("kind", [pd.Categorical, lambda y: pd.Series(y).astype("category")])
+def test_whole_numbers_of_a_categorical_type_are_labels_however_many(kind):
+    y = np.arange(100) % 30
+    guess = np.where(np.arange(100) % 7 == 0, (y + 1) % 30, y)
+    table = jaxci.evaluate(kind(y), guess)
+    assert table["accuracy"].estimate == pytest.approx(np.mean(y == guess))
+    assert not any(MANY in remark for remark in table.remarks)
+
+
+def test_learners_of_any_task_say_what_they_took_the_targets_for():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 3)), np.arange(150) % 30
+    with pytest.warns(jaxci.JaxciWarning, match=f"y has 30 {MANY}; loss='zero_one' takes them for these"):
+        jaxci.generalization_interval("tree", X, y, method="holdout", rng=0, progress=False)
+
+    def interval(learner, y=y, **more):
+        return jaxci.generalization_interval(learner, X, y, method="holdout", rng=0, progress=False, **more)
+
+    for learner, loss in (("tree", "squared"), ("tree", "zero_one"), ("ridge", None)):
+        assert MANY not in said_by(lambda a=learner, b=loss: interval(a, loss=b))
+    assert 0 < interval("tree", pd.Categorical(y)).estimate <= 1
