@@ -9,7 +9,14 @@ from typing import Any
 import jax
 
 from jaxci.api.readers.layout import arranged, one_length
-from jaxci.api.readers.samples import check_n, columns_sample, is_function, positional, sample_for
+from jaxci.api.readers.samples import (
+    check_function_options,
+    check_n,
+    columns_sample,
+    is_function,
+    positional,
+    sample_for,
+)
 from jaxci.checks import check_choice
 from jaxci.inference.engine import intervals
 from jaxci.inference.randomness import randomness
@@ -73,7 +80,8 @@ def interval(
         As in :func:`jaxci.evaluate`.
     **options
         Fields of the statistic (``q``, ``zero_division``, ``bounds`` of a mean ...) or of the method
-        (``acceleration``, ``scale``, ``endpoints`` ...).
+        (``acceleration``, ``scale``, ``endpoints`` ...). A function of yours has none: bind what it takes beside the
+        arrays, as in ``functools.partial(f1_score, average="macro")``.
 
     Returns
     -------
@@ -109,6 +117,7 @@ def interval(
     )
     name = name_of(statistic)
     if is_function(statistic):
+        check_function_options(statistic, data, method, options)
         sample, remarks = columns_sample(positional(data), numbers=False)
     else:
         resolved, options = configured(statistic_by_name(statistic), options)

@@ -69,3 +69,28 @@ def test_learners_of_any_task_say_what_they_took_the_targets_for():
     for learner, loss in (("tree", "squared"), ("tree", "zero_one"), ("ridge", None)):
         assert MANY not in said_by(lambda a=learner, b=loss: interval(a, loss=b))
     assert 0 < interval("tree", pd.Categorical(y)).estimate <= 1
+
+
+# --- options of functions ------------------------------------------------------------------------
+
+
+def graded(a, b, weight=1.0):
+    return weight * np.mean(np.asarray(a) == np.asarray(b))
+
+
+@pytest.mark.parametrize("method", ["auto", "percentile"])
+def test_an_option_of_a_function_is_refused_with_the_way_to_pass_it(method):
+    y = np.arange(40) % 3
+    way = r"no option 'weight'.*: pass a function of two arrays, such as functools.partial\(graded, weight=2.0\)"
+    with pytest.raises(TypeError, match=way):
+        jaxci.interval(graded, y, y[::-1], method=method, weight=2.0)
+    with pytest.raises(TypeError, match="no option 'tightness'") as found:
+        jaxci.interval(graded, y, y[::-1], method=method, tightness=2.0)
+    assert "partial" not in str(found.value)
+
+
+def test_a_metric_of_scikit_learn_with_an_option_is_refused_with_the_way_to_pass_it():
+    metrics = pytest.importorskip("sklearn.metrics")
+    y = np.arange(40) % 3
+    with pytest.raises(TypeError, match=r"such as functools.partial\(f1_score, average='macro'\)"):
+        jaxci.interval(metrics.f1_score, y, y[::-1], average="macro")

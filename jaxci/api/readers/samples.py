@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,8 +12,10 @@ import numpy as np
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths, missing_values
 from jaxci.api.readers.labelled import Labelled
 from jaxci.checks import check_number, shown
+from jaxci.intervals.registry import method_by_name
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.custom import WeightedFunction
+from jaxci.statistics.registry import name_of
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.weighted_functions import check_weighted
 
@@ -58,6 +61,36 @@ def _wide(x: np.ndarray) -> np.ndarray:
 def positional(data: Sequence[Any]) -> dict[str, Any]:
     """Return positional ``data`` by the names that messages give them."""
     return {f"data[{i}]": x for i, x in enumerate(data)}
+
+
+def check_function_options(statistic: Any, data: Sequence[Any], method: Any, options: Mapping[str, Any]) -> None:
+    """Refuse options of a user's function: ``options`` are the method's. Those that the function takes go into it."""
+    name = name_of(statistic)
+    for option, value in options.items():
+        if method == "auto":
+            fault = f"{name} has no option {option!r}, and method 'auto' has none"
+        else:
+            try:
+                method_by_name(method, {option: value})
+            except TypeError as error:
+                fault = str(error)
+            else:
+                continue
+        if _takes(statistic, option):
+            number = {1: "one array", 2: "two arrays"}.get(len(data), f"{len(data)} arrays")
+            fault += (
+                f": pass a function of {number}, such as functools.partial({name if name.isidentifier() else 'f'}, "
+                f"{option}={shown(value)})"
+            )
+        raise TypeError(fault)
+
+
+def _takes(function: Any, option: str) -> bool:
+    """Whether a function has a parameter of that name."""
+    try:
+        return option in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
 
 
 def sample_for(
