@@ -67,7 +67,8 @@ def evaluate(
         it and the table says so.
     y_score : (n,) or (n, K) array_like, optional
         Scores of the positive class, or one column a class in the order of ``labels``. Columns of a
-        frame that are named by the labels may come in any order.
+        frame that are named by the labels may come in any order; with other names they are taken by position, which a
+        remark says.
     metrics : iterable of str or Statistic, optional
         Names (see :func:`jaxci.list_metrics`) or objects; ``"f1_per_class"`` and the like
         give a row a class. By default a set that suits the target and what was given.

@@ -94,3 +94,54 @@ def test_a_metric_of_scikit_learn_with_an_option_is_refused_with_the_way_to_pass
     y = np.arange(40) % 3
     with pytest.raises(TypeError, match=r"such as functools.partial\(f1_score, average='macro'\)"):
         jaxci.interval(metrics.f1_score, y, y[::-1], average="macro")
+
+
+# --- names of score columns ----------------------------------------------------------------------
+
+ORDER = "columns of y_score are taken in the order of the labels"
+
+
+def scored(names, labels=("0", "1")):
+    """Return labels, and a frame of probabilities with columns of those names."""
+    rng = np.random.default_rng(0)
+    y = np.array([int(x) if x.isdigit() else x for x in labels])[np.arange(120) % len(labels)]
+    return y, pd.DataFrame(rng.dirichlet([1] * len(names), 120), columns=names)
+
+
+@pytest.mark.parametrize(
+    ("names", "labels", "text"),
+    [
+        (["a", "b"], ("0", "1"), "'a' for 0, 'b' for 1"),
+        (["prob_1", "prob_0"], ("0", "1"), "'prob_1' for 0, 'prob_0' for 1; by their names they look swapped"),
+        (["p10", "p1"], ("0", "1"), "'p10' for 0, 'p1' for 1"),
+        (
+            ["P_low", "P_medium", "P_high"],
+            ("high", "low", "medium"),
+            "'P_low' for 'high', 'P_medium' for 'low', 'P_high' for 'medium'; by their names they look swapped",
+        ),
+        (list("abcde"), tuple("01234"), "'a' for 0, 'b' for 1, 'c' for 2 and 2 more"),
+    ],
+)
+def test_score_columns_with_other_names_are_taken_by_position_and_a_remark_says_so(names, labels, text):
+    y, scores = scored(names, labels)
+    table = jaxci.evaluate(y, y_score=scores, metrics=["log_loss"])
+    said = [remark for remark in table.remarks if ORDER in remark]
+    assert len(said) == 1
+    assert f"{ORDER}: {text}" in said[0]
+    assert ("swapped" in said[0]) == ("swapped" in text)
+    plain = jaxci.evaluate(y, y_score=scores.to_numpy(), metrics=["log_loss"])
+    assert plain["log_loss"].estimate == table["log_loss"].estimate
+
+
+@pytest.mark.parametrize("names", [["prob_0", "prob_1"], ["0", "1"], ["1", "0"], [0, 1], [1, 0]])
+def test_names_that_are_labels_or_end_with_them_in_order_leave_no_remark(names):
+    y, scores = scored(names)
+    assert ORDER not in said_by(lambda: jaxci.evaluate(y, y_score=scores, metrics=["log_loss"]))
+
+
+def test_labels_that_were_asked_for_settle_the_order_unless_names_tell_another():
+    y, scores = scored(["a", "b"])
+    assert ORDER not in said_by(lambda: jaxci.evaluate(y, y_score=scores, metrics=["log_loss"], labels=[0, 1]))
+    y, scores = scored(["prob_1", "prob_0"])
+    assert "swapped" in said_by(lambda: jaxci.evaluate(y, y_score=scores, metrics=["log_loss"], labels=[0, 1]))
+    assert ORDER not in said_by(lambda: jaxci.evaluate(y, y_score=scores, metrics=["log_loss"], labels=[1, 0]))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.checks import shown
+from jaxci.printing import first_few
 
 
 def in_label_order(given: Any, scores: np.ndarray, labels: Sequence[Any]) -> np.ndarray:
@@ -22,14 +23,56 @@ def in_label_order(given: Any, scores: np.ndarray, labels: Sequence[Any]) -> np.
         Plain labels in the order that scores should have.
     """
     names = _names(given, scores)
-    for written in _WAYS if len(names) == len(labels) else ():
+    if len(names) != len(labels):
+        return scores
+    order = _order(names, labels)
+    if order is None:
+        _check_places(names, labels)
+        return scores
+    return scores if order == list(range(len(order))) else scores[:, order]
+
+
+def _order(names: Sequence[Any], labels: Sequence[Any]) -> list[int] | None:
+    """Return which column each of as many labels names; None where the names are not the labels."""
+    for written in _WAYS:
         texts = [written(name) for name in names]
         wanted = [written(label) for label in labels]
         if set(texts) == set(wanted) and len(set(texts)) == len(texts):
-            return scores if texts == wanted else scores[:, [texts.index(label) for label in wanted]]
-    if len(names) == len(labels):
-        _check_places(names, labels)
-    return scores
+            return [texts.index(label) for label in wanted]
+    return None
+
+
+def of_other_names(
+    what: str, given: Any, scores: np.ndarray, labels: Sequence[Any], asked: Sequence[Any] | None
+) -> list[str]:
+    """Remark on columns whose names are texts, but not the labels: they are taken by position.
+
+    Nothing is said where names end with the labels ("prob_0" with 0) in their order, and where those that were
+    ``asked`` for give the order, unless the names give another.
+    """
+    names = _names(given, scores)
+    if len(names) != len(labels) or _order(names, labels) is not None or not all(isinstance(x, str) for x in names):
+        return []
+    ends = [_end(name, labels) for name in names]
+    told = len(set(ends)) == len(ends) and None not in ends
+    if (told and ends == list(range(len(ends)))) or (asked is not None and not told):
+        return []
+    pairs = first_few([f"{shown(name)} for {shown(label)}" for name, label in zip(names, labels, strict=True)])
+    swapped = "; by their names they look swapped: name them by the labels, or put them in order" if told else ""
+    return [f"columns of {what} are taken in the order of the labels: {pairs}{swapped}"]
+
+
+def _end(name: str, labels: Sequence[Any]) -> int | None:
+    """Return the place of the longest label that a name ends with, as a word of its own, if there is one."""
+    found: dict[int, int] = {}
+    for place, label in enumerate(labels):
+        text, folded = _whole(label).casefold(), name.casefold()
+        before = folded[: len(folded) - len(text)][-1:]
+        if not text or not folded.endswith(text):
+            continue
+        if not (text[0].isalpha() and before.isalpha()) and not (text[0].isdigit() and before.isdigit()):
+            found[place] = len(text)
+    return max(found, key=lambda place: found[place], default=None)
 
 
 def _check_places(names: Sequence[Any], labels: Sequence[Any]) -> None:
