@@ -88,7 +88,9 @@ def evaluate(
     strata : (n,) array_like, optional
         Stratum of every row: resampled within strata.
     labels : sequence, optional
-        The K classes in the order of the score columns; by default the sorted labels seen.
+        The K classes in the order of the score columns. By default, where ``y_true`` is an ordered categorical of
+        pandas, its categories in their order: those that occur, or all where scores have a column for each. Else the
+        sorted labels seen.
     pos_label : label, optional
         The positive class of a binary problem. By default 1, or the second of ``labels`` where 1 is none of them, which
         a remark then says.
@@ -118,7 +120,8 @@ def evaluate(
         rows without weights, independent or in clusters.
     by : (n,) array_like, or dict or frame of them, optional
         Group of every row: the metrics are also given for every group of every column, and of their crossing, with
-        differences to the rest and to all rows that hold together, adjusted p-values and the largest gap.
+        differences to the rest and to all rows that hold together, adjusted p-values and the largest gap. Groups may be
+        intervals, as of ``pandas.cut``, periods or dates; ordered categories come in their order.
     threshold : float, optional
         Of two classes, the least ``y_score`` (where columns are no probabilities: the difference of both) that counts
         as positive, where ``y_pred`` is not given; by default 0.5 of probabilities. Choose it on other rows than

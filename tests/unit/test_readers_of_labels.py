@@ -145,3 +145,114 @@ def test_labels_that_were_asked_for_settle_the_order_unless_names_tell_another()
     y, scores = scored(["prob_1", "prob_0"])
     assert "swapped" in said_by(lambda: jaxci.evaluate(y, y_score=scores, metrics=["log_loss"], labels=[0, 1]))
     assert ORDER not in said_by(lambda: jaxci.evaluate(y, y_score=scores, metrics=["log_loss"], labels=[1, 0]))
+
+
+# --- the order of categories ---------------------------------------------------------------------
+
+LEVELS = ["low", "medium", "high"]
+
+
+def graded_rows(n=240):
+    """Return codes of three grades, and predicted ones."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, n)
+    return codes, np.clip(codes + rng.integers(-1, 2, n), 0, 2)
+
+
+def ordered(codes, categories=LEVELS, *, order=True):
+    return pd.Categorical.from_codes(codes, categories=categories, ordered=order)
+
+
+@pytest.mark.parametrize("kind", [lambda x: x, pd.Series, pd.CategoricalIndex])
+def test_ordered_categories_give_the_order_of_the_classes(kind):
+    codes, guess = graded_rows()
+    predicted = np.array(LEVELS)[guess]
+    given = {"method": "delta", "weights": "quadratic"}
+    asked = jaxci.interval("cohen_kappa_score", np.array(LEVELS)[codes], predicted, labels=LEVELS, **given)
+    found = jaxci.interval("cohen_kappa_score", kind(ordered(codes)), predicted, **given)
+    plain = jaxci.interval("cohen_kappa_score", ordered(codes, order=False), predicted, **given)
+    assert found.estimate == asked.estimate
+    assert plain.estimate == jaxci.interval("cohen_kappa_score", np.array(LEVELS)[codes], predicted, **given).estimate
+    assert plain.estimate < found.estimate
+
+
+def test_score_columns_and_rows_of_classes_are_in_the_order_of_categories():
+    codes, _ = graded_rows()
+    scores = np.random.default_rng(1).dirichlet([1, 1, 1], len(codes))
+    scores[np.arange(len(codes)), codes] += 1
+    scores /= scores.sum(axis=1, keepdims=True)
+    table = jaxci.evaluate(ordered(codes), y_score=scores, metrics=["log_loss", "f1_per_class"])
+    asked = jaxci.evaluate(np.array(LEVELS)[codes], y_score=scores, metrics=["log_loss", "f1_per_class"], labels=LEVELS)
+    assert [row.statistic for row in table] == ["log_loss", "f1[low]", "f1[medium]", "f1[high]"]
+    assert [row.estimate for row in table] == [row.estimate for row in asked]
+
+
+def test_categories_that_do_not_occur_are_classes_only_where_scores_have_a_column_for_each():
+    codes, guess = graded_rows()
+    levels = ["none", *LEVELS]
+    rows = jaxci.evaluate(ordered(codes + 1, levels), ordered(guess), metrics=["recall_per_class"])
+    assert [row.statistic for row in rows] == ["recall[low]", "recall[medium]", "recall[high]"]
+    y = ordered(codes + 1, levels)
+    scores = np.random.default_rng(1).dirichlet([1, 1, 1, 1], len(codes))
+    found = jaxci.interval("log_loss", y, scores, method="t").estimate
+    asked = jaxci.interval("log_loss", np.array(levels)[codes + 1], scores, method="t", labels=levels).estimate
+    assert found == asked
+
+
+def test_of_two_ordered_categories_the_second_is_positive():
+    y = ordered(np.arange(60) % 2, ["yes", "no"])
+    guess = np.where(np.arange(60) % 7 == 0, "no", np.array(["yes", "no"])[np.arange(60) % 2])
+    with pytest.warns(jaxci.JaxciWarning, match="the positive class is 'no'"):
+        found = jaxci.interval("precision", y, guess)
+    assert found.estimate == jaxci.interval("precision", y == "no", guess == "no").estimate
+
+
+# --- groups of intervals, periods and dates ------------------------------------------------------
+
+
+def groups_of(by, n=120):
+    y = np.arange(n) % 2
+    guess = np.where(np.arange(n) % 7 == 0, 1 - y, y)
+    return [one.group for one in jaxci.evaluate(y, guess, metrics=["accuracy"], by=by).subgroups]
+
+
+def test_groups_may_be_intervals_in_the_order_of_their_categories():
+    ages = np.arange(120) % 90 + 1
+    cut = pd.cut(ages, [0, 5, 18, 35, 90])
+    texts = ["(0, 5]", "(5, 18]", "(18, 35]", "(35, 90]"]
+    assert groups_of(cut) == texts
+    assert groups_of(pd.Series(cut)) == texts
+    assert groups_of(pd.arrays.IntervalArray(cut)) == texts
+    assert groups_of(pd.DataFrame({"age": cut})) == texts
+    assert groups_of(pd.qcut(ages, 3))[0].startswith("(0.999, ")
+
+
+def test_groups_of_ordered_categories_are_in_their_order():
+    codes = np.arange(120) % 3
+    assert groups_of(ordered(codes)) == LEVELS
+    assert groups_of(ordered(codes, order=False)) == sorted(LEVELS)
+
+
+def test_groups_may_be_periods_and_dates_print_without_a_time():
+    days = pd.Series(pd.to_datetime(["2024-01-01", "2024-02-01", "2024-03-01"] * 40))
+    assert groups_of(days) == ["2024-01-01", "2024-02-01", "2024-03-01"]
+    assert groups_of(days.dt.to_period("M")) == ["2024-01", "2024-02", "2024-03"]
+    assert groups_of(days + pd.Timedelta(hours=6))[0].startswith("2024-01-01T06:00")
+    assert groups_of(days.to_numpy().astype("datetime64[M]"))[0] == "2024-01"
+    edges = pd.to_datetime(["2023-12-31", "2024-01-15", "2024-03-15"])
+    assert groups_of(pd.cut(days, edges)) == ["(2023-12-31, 2024-01-15]", "(2024-01-15, 2024-03-15]"]
+
+
+def test_clusters_may_be_intervals_and_values_outside_of_them_are_missing():
+    y, x = np.arange(120) % 2, np.arange(120)
+    found = jaxci.interval("accuracy", y, y[::-1], groups=pd.cut(x, np.arange(-1, 121, 4)), method="wilson_cluster")
+    assert found.estimate == jaxci.interval("accuracy", y, y[::-1], groups=x // 4, method="wilson_cluster").estimate
+    with pytest.raises(ValueError, match=r"groups must have no missing labels; 20 of 120 .* the first in row 100"):
+        jaxci.interval("accuracy", y, y[::-1], groups=pd.cut(x, [-1, 49, 99]))
+
+
+def test_targets_may_be_intervals():
+    ages = np.arange(120) % 90 + 1
+    cut = [pd.cut(x, [0, 5, 18, 90]) for x in (ages, np.roll(ages, 3))]
+    rows = jaxci.evaluate(*cut, metrics=["recall_per_class"])
+    assert [row.statistic for row in rows] == ["recall[(0, 5]]", "recall[(5, 18]]", "recall[(18, 90]]"]

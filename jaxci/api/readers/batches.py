@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths
-from jaxci.api.readers.labels import distinct, encode_labels, label_values
+from jaxci.api.readers.labels import distinct, encode_labels, plain_labels
 from jaxci.api.readers.layout import as_weights
 from jaxci.api.readers.scores import in_label_order, in_name_order
 from jaxci.checks import shown
@@ -51,9 +51,9 @@ def _concrete(reader: Callable[[str, Any], np.ndarray], name: str, data: Any) ->
 def read_batch(given: Mapping[str, Any], regression: bool, known: np.ndarray | None) -> dict[str, np.ndarray]:
     """Return the columns of a batch that are ``given``, checked; labels are among the ``known`` ones, if any."""
     readers = {"y_score": lambda name, x: as_array(name, x), "sample_weight": as_weights}
-    labels = as_floats if regression else label_values
+    labels = as_floats if regression else plain_labels
     columns = {
-        name: _concrete(readers.get(name, label_values if name in ("groups", "ids") else labels), name, x)
+        name: _concrete(readers.get(name, plain_labels if name in ("groups", "ids") else labels), name, x)
         for name, x in given.items()
         if x is not None or name == "y_true"
     }

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.api.readers.arrays import as_floats, check_lengths, in_numpy
+from jaxci.api.readers.categories import ordered_categories
 from jaxci.api.readers.label_remarks import of_disagreement, of_disagreement_with_one, of_hard_labels, of_strange_labels
 from jaxci.api.readers.labels import encode_labels
 from jaxci.api.readers.scores import in_label_order, in_name_order, of_other_names
@@ -77,6 +78,14 @@ def _rarest(codes: np.ndarray, classes: np.ndarray) -> str:
     return f"the rarest is {shown(classes[least])}, {counts[least]} of {len(codes)} rows{where}"
 
 
+def _all_categories(truth: Any, scores: Iterable[np.ndarray]) -> list[Any] | None:
+    """Return all categories of an ordered type, in order, where scores have as many columns; else None."""
+    categories = ordered_categories(truth)
+    if categories is None or len(categories) not in {x.shape[1] for x in scores if x.ndim == 2}:
+        return None
+    return categories
+
+
 def _epsilon(scores: Any) -> float:
     """Return the machine epsilon of scores as they came; of what holds no real numbers, that of float64."""
     dtype = np.dtype(float) if scores is None else in_numpy(scores).dtype
@@ -116,18 +125,21 @@ class Labelled:
     ) -> Labelled:
         """Encode columns of labels, "y_true" among them, and check the shape of scores.
 
+        Without ``labels`` ordered categories of "y_true" give the order of the classes: those that occur, or all where
+        scores have a column for each.
         The positive class is 1 where ``pos_label`` is None, if that is a label.
         """
         given = {name: as_floats(name, x, (1, 2)) for name, x in scores.items()}
         wanted = 1 if pos_label is None else pos_label
-        codes, classes, positive = encode_labels(columns, labels, wanted)
+        everyone = _all_categories(columns["y_true"], given.values()) if labels is None else labels
+        codes, classes, positive = encode_labels(columns, everyone, wanted)
         check_lengths({name: len(x) for name, x in {**codes, **given}.items()})
         order = classes[:: 1 if positive == 1 else -1].tolist()  # of the columns of scores
         if len(classes) > 1:
             given = {name: in_label_order(scores[name], x, order) for name, x in given.items()}
         else:
             given = {name: in_name_order(scores[name], x, order, wanted) for name, x in given.items()}
-        remarks = of_strange_labels(codes, classes, pos_label) if labels is None else []
+        remarks = of_strange_labels(codes, classes, pos_label) if everyone is None else []
         if len(classes) > 1:
             for name, x in given.items():
                 remarks += [("any", text) for text in of_other_names(name, scores[name], x, order, labels)]

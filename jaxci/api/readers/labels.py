@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from jaxci.api.readers.arrays import as_array, is_number, missing_values
-from jaxci.api.readers.categories import is_categorical
+from jaxci.api.readers.categories import (
+    as_dates,
+    in_category_order,
+    is_categorical,
+    is_span,
+    named_spans,
+    ordered_categories,
+    placed,
+    texts_of,
+)
 from jaxci.checks import shown
 
 SMALL_RANGE = 10_000
@@ -25,8 +34,16 @@ ROWS_SEEN = 10_000
 
 
 def label_values(name: str, data: Any) -> np.ndarray:
-    """Return labels (n,) of one type: numbers, strings or booleans, none missing, all told apart exactly."""
-    array = as_array(name, data)
+    """Return labels (n,) as :func:`plain_labels`, of ordered categories such that they are sorted in that order."""
+    return placed(plain_labels(name, data), ordered_categories(data))
+
+
+def plain_labels(name: str, data: Any) -> np.ndarray:
+    """Return labels (n,) of one type: numbers, strings or booleans, none missing, all told apart exactly.
+
+    Intervals and periods of pandas are texts, and times that are all at midnight dates.
+    """
+    array = as_array(name, named_spans(data))
     if isinstance(data, list | tuple) and array.dtype.kind == "f" and np.any(np.abs(array) >= EXACT_FLOATS):
         array = np.asarray(data, object)  # the integers among the numbers, before they were rounded
     if array.ndim == 2 and array.shape[1] == 1:
@@ -37,9 +54,13 @@ def label_values(name: str, data: Any) -> np.ndarray:
         raise TypeError(f"{name} must hold labels that are real numbers, texts or booleans; got dtype {array.dtype}")
     if lost := missing_values(array):
         raise ValueError(f"{name} must have no missing labels; {lost}")
+    if array.dtype.kind == "M":
+        return as_dates(array)
     if array.dtype.kind == "O":
         kinds = {type(x) for x in array}
-        if all(issubclass(k, str) for k in kinds):
+        if is_span(array[0]) and len(kinds) == 1:
+            array = texts_of(array)
+        elif all(issubclass(k, str) for k in kinds):
             array = array.astype(str)
         elif all(issubclass(k, bool | np.bool_) for k in kinds):
             array = array.astype(bool)
@@ -205,12 +226,12 @@ def encode_labels(
 ) -> tuple[dict[str, np.ndarray], np.ndarray, int]:
     """Encode label columns as codes; return the codes, the classes by code, and the positive score column.
 
-    Codes ``0..K-1`` follow the order of ``labels`` (the sorted classes by default), as score
-    columns do. With two classes ``pos_label`` becomes code 1 if it is one of them (otherwise the second
-    of the sorted classes is, provided ``pos_label`` is the default 1).
+    Codes ``0..K-1`` follow the order of ``labels``, as score columns do: by default that of ordered categories of
+    "y_true", or else the sorted classes. With two classes ``pos_label`` becomes code 1 if it is one of them (otherwise
+    the second of the classes is, provided ``pos_label`` is the default 1).
     """
-    arrays = {name: in_bytes(label_values(name, data)) for name, data in columns.items()}
-    given = arrays if labels is None else {**arrays, "labels": label_values("labels", labels)}
+    arrays = {name: in_bytes(plain_labels(name, data)) for name, data in columns.items()}
+    given = arrays if labels is None else {**arrays, "labels": plain_labels("labels", labels)}
     for name, array in given.items():
         if array.dtype.kind in "Mm" and any(other.dtype.kind != array.dtype.kind for other in given.values()):
             raise TypeError(f"{name} must hold labels of the type of the others; got dtype {array.dtype}")
@@ -223,7 +244,7 @@ def encode_labels(
     if labels is None:
         for name, array in arrays.items():
             _without_fractions(name, array, arrays["y_true"])
-        classes = _union([distinct(a) for a in arrays.values()])
+        classes = in_category_order(columns["y_true"], _union([distinct(a) for a in arrays.values()]))
     else:
         classes = given["labels"]
         if len(np.unique(classes)) != len(classes):

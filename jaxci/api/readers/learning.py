@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths
 from jaxci.api.readers.label_remarks import of_many_numbers
-from jaxci.api.readers.labels import encode_labels, is_classification, label_values
+from jaxci.api.readers.labels import encode_labels, is_classification, label_values, plain_labels
 from jaxci.checks import check_choice, hint, shown
 from jaxci.generalization.losses import LOSSES, METRICS_OF_ROWS, Loss, loss_of_function, losses_of
 from jaxci.generalization.plans import Learning
@@ -135,7 +135,7 @@ def read_learning(
             raise ValueError("pos_label must not be given for a regression: it has no classes")
         return Learning(features, targets, None, ids, weights)
     try:
-        labels = label_values("y", y)
+        labels = plain_labels("y", y)
         if labels.dtype.kind == "f" and np.any(labels != np.round(labels)):
             raise ValueError(f"y must hold class labels for a classifier; got fractions such as {shown(labels[0])}")
         codes, classes, _ = encode_labels({"y_true": labels}, None, 1 if pos_label is None else pos_label)
