@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxci.api.readers.indexes import of_indexes
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.models import read_models
 from jaxci.api.readers.samples import check_n
@@ -98,7 +99,8 @@ def compare(
     y_true : (n,) array_like or None
         Labels or targets.
     prediction_a, prediction_b : array_like
-        Predicted labels or values, or scores for metrics of scores: (n,) or (n, K).
+        Predicted labels or values, or scores for metrics of scores: (n,) or (n, K). Rows are paired by position; a
+        remark says where indexes of pandas differ.
     method : str or Method
         "auto", "tango" or "newcombe" (accuracy, recall and other shares of the same rows), "square_and_add" (balanced
         accuracy and other means of such shares), "adjusted_wald" (F1, MCC and other metrics of labels, average
@@ -157,6 +159,8 @@ def compare(
     chosen = method if isinstance(method, str) and method == "auto" else difference_by_name(method, options)
     given = {"prediction_a": prediction_a, "prediction_b": prediction_b}
     (first, second), base, remarks = read_models(base, name, y_true, given, labels, pos_label)
+    design = {"groups": groups, "strata": strata, "sample_weight": sample_weight}
+    remarks = (*of_indexes({"y_true": y_true, **given, **design}), *remarks)
     sample = dataclasses.replace(first, other=second)
     check_n(sample)
     sample, layout = arranged(sample, groups, strata, sample_weight, weight_type)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jaxci.api.readers.arrays import as_floats
+from jaxci.api.readers.indexes import of_indexes
 from jaxci.api.readers.label_remarks import of_many_numbers
 from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.labels import is_classification, label_values
@@ -190,6 +191,8 @@ def evaluate(
     check_threshold(threshold, y_pred, y_score)
     read = read_data(y_true, y_pred, y_score, metrics, conventions, method, labels, pos_label, threshold)
     given = {"groups": groups, "strata": strata, "sample_weight": sample_weight}
+    paired = of_indexes({"y_true": y_true, "y_pred": y_pred, "y_score": y_score, **given, "by": by})
+    read = read._replace(remarks=(*paired, *read.remarks))
     table = table_of(read, settings, source, **given, weight_type=weight_type, check=check)
     if by is not None:
         columns = {name: None if x is None else label_values(name, x) for name, x in given.items()}

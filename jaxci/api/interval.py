@@ -8,12 +8,14 @@ from typing import Any
 
 import jax
 
+from jaxci.api.readers.indexes import of_indexes
 from jaxci.api.readers.layout import arranged, one_length
 from jaxci.api.readers.samples import (
     check_function_options,
     check_n,
     columns_sample,
     is_function,
+    named_inputs,
     positional,
     sample_for,
 )
@@ -122,6 +124,9 @@ def interval(
     else:
         resolved, options = configured(statistic_by_name(statistic), options)
         sample, resolved, remarks = sample_for(resolved, name, data, labels=labels, pos_label=pos_label)
+    design = {"groups": groups, "strata": strata, "sample_weight": sample_weight}
+    columns = positional(data) if is_function(statistic) else named_inputs(resolved, data)
+    remarks = (*of_indexes({**columns, **design}), *remarks)
     check_n(sample)
     sample, layout = arranged(sample, groups, strata, sample_weight, weight_type)
     settings.check_layout(layout)

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxci.api.contests import Contest, Incomplete
 from jaxci.api.leaderboard_results import Leaderboard, Pair, ranked
+from jaxci.api.readers.indexes import of_indexes
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.models import by_name, read_models
 from jaxci.api.readers.samples import check_n
@@ -207,6 +208,8 @@ def leaderboard(
     if pairwise and statistic.task != "values":
         raise ValueError(f"missing='pairwise' is for values by case, as of 'mean'; {name} is of {statistic.task}")
     samples, statistic, remarks = read_models(statistic, name, y_true, called, labels, pos_label, finite=not pairwise)
+    design = {"groups": groups, "strata": strata, "sample_weight": sample_weight}
+    remarks = (*of_indexes({"y_true": y_true, **called, **design}), *remarks)
     check_n(samples[0])
     shared, layout = arranged(_with_all(samples), groups, strata, sample_weight, weight_type)
     settings.check_layout(layout)

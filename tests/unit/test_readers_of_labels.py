@@ -256,3 +256,44 @@ def test_targets_may_be_intervals():
     cut = [pd.cut(x, [0, 5, 18, 90]) for x in (ages, np.roll(ages, 3))]
     rows = jaxci.evaluate(*cut, metrics=["recall_per_class"])
     assert [row.statistic for row in rows] == ["recall[(0, 5]]", "recall[(5, 18]]", "recall[(18, 90]]"]
+
+
+# --- indexes -------------------------------------------------------------------------------------
+
+PAIRED = "rows are paired by position"
+
+
+def test_columns_with_different_indexes_are_paired_by_position_and_a_remark_says_so():
+    rng = np.random.default_rng(0)
+    y, x = pd.Series(np.arange(60) % 2), pd.Series(rng.normal(size=60))
+    guess = pd.Series(np.where(np.arange(60) % 7 == 0, 1 - y, y))
+    text = f"and y_true have different indexes; {PAIRED}"
+    with pytest.warns(jaxci.JaxciWarning, match=f"^y_pred {text}"):
+        found = jaxci.evaluate(y, guess.set_axis(np.arange(60)[::-1]), metrics=["accuracy"])
+    assert found["accuracy"].estimate == jaxci.evaluate(y, guess, metrics=["accuracy"])["accuracy"].estimate
+    with pytest.warns(jaxci.JaxciWarning, match=f"^groups {text}"):
+        jaxci.evaluate(y, guess, metrics=["accuracy"], groups=pd.Series(np.arange(60) // 3, index=range(60, 120)))
+    with pytest.warns(jaxci.JaxciWarning, match=f"^by {text}"):
+        jaxci.evaluate(y, guess, metrics=["accuracy"], by=pd.DataFrame({"a": np.arange(60) % 3}, index=range(60, 120)))
+    with pytest.warns(jaxci.JaxciWarning, match=f"^prediction_b and prediction_a have different indexes; {PAIRED}"):
+        jaxci.compare("mean", None, x, (x + 1).set_axis(range(60, 120)))
+    with pytest.warns(jaxci.JaxciWarning, match=f"^y_pred {text}"):
+        jaxci.interval("accuracy", y, guess.sample(frac=1, random_state=0))
+    with pytest.warns(jaxci.JaxciWarning, match=rf"^data\[1\] and data\[0\] have different indexes; {PAIRED}"):
+        jaxci.interval(graded, y, guess[::-1], n_resamples=99)
+    with pytest.warns(jaxci.JaxciWarning, match=r"^predictions\['b'\] and y_true have different indexes"):
+        jaxci.leaderboard("accuracy", y, {"a": guess, "b": guess[::-1], "c": guess.to_numpy()}, n_resamples=200)
+    models = pd.DataFrame(dict.fromkeys("abcd", guess)).set_axis(range(60, 120))
+    said = r"^predictions\['a'\], predictions\['b'\], predictions\['c'\] and 1 more have other indexes than y_true"
+    with pytest.warns(jaxci.JaxciWarning, match=said):
+        jaxci.leaderboard("accuracy", y, models, n_resamples=200)
+
+
+def test_equal_indexes_and_columns_without_one_leave_no_remark():
+    y = pd.Series(np.arange(60) % 2, index=list(map(str, range(60))))
+    guess = np.where(np.arange(60) % 7 == 0, 1 - y, y)
+    for predicted in (pd.Series(guess, index=list(map(str, range(60)))), guess, guess.tolist(), tuple(guess)):
+        assert PAIRED not in said_by(lambda x=predicted: jaxci.evaluate(y, x, metrics=["accuracy"]))
+        assert PAIRED not in said_by(lambda x=predicted: jaxci.compare("accuracy", y, x, guess[::-1]))
+    with pytest.raises(ValueError, match="one length"):
+        jaxci.evaluate(y, pd.Series(guess[:50]), metrics=["accuracy"])

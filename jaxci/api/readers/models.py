@@ -33,7 +33,7 @@ def by_name(what: str, predictions: Any, ndim: int = 2) -> dict[str, Any]:
         names, columns = [str(name) for name in predictions], list(predictions.values())
     elif hasattr(predictions, "columns") and hasattr(predictions, "__getitem__"):  # a frame of any library
         names = [str(name) for name in predictions.columns]
-        columns = [np.asarray(predictions[name]) for name in predictions.columns]
+        columns = [predictions[name] for name in predictions.columns]
     elif isinstance(predictions, Sequence) and predictions and all(isinstance(x, str | PathLike) for x in predictions):
         named = of_files(predictions)
         names, columns = list(named), list(named.values())

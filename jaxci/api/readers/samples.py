@@ -63,6 +63,11 @@ def positional(data: Sequence[Any]) -> dict[str, Any]:
     return {f"data[{i}]": x for i, x in enumerate(data)}
 
 
+def named_inputs(statistic: Statistic, data: Sequence[Any]) -> dict[str, Any]:
+    """Return positional ``data`` by the names of what a statistic reads; a user's own has no names for them."""
+    return positional(data) if statistic.task == "custom" else dict(zip(statistic.inputs, data, strict=True))
+
+
 def check_function_options(statistic: Any, data: Sequence[Any], method: Any, options: Mapping[str, Any]) -> None:
     """Refuse options of a user's function: ``options`` are the method's. Those that the function takes go into it."""
     name = name_of(statistic)
@@ -115,7 +120,7 @@ def sample_for(
     if len(data) != len(wanted):
         arrays = "array" if len(wanted) == 1 else "arrays"
         raise TypeError(f"{name} takes {len(wanted)} {arrays} ({', '.join(wanted)}); got {len(data)}")
-    given = dict(zip(wanted, data, strict=True))
+    given = named_inputs(statistic, data)
     if statistic.task == "values":
         return Sample(values=as_floats("values", given["values"])), statistic, ()
     if statistic.task == "regression":
