@@ -249,7 +249,7 @@ def read_data(
     if labelled is not None:
         said = labelled.remarks_for(statistic for _, statistic in chosen)
     elif named is None:
-        said = of_many_numbers("y_true", y_true, y_pred, "labels= or metrics= says otherwise")
+        said = of_many_numbers("y_true", y_true, y_pred, "pass labels, or pass metrics, to say otherwise")
     return Reading(sample, _requests(chosen, conventions, method), tuple(said))
 
 

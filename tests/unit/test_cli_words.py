@@ -48,6 +48,7 @@ KNOWN = {
         ("use calibrate=True, or more data", "use --calibrate, or more data"),
         ("use method='wilson': the narrowest", "use --method wilson: the narrowest"),
         ("is 'spoof' (pass pos_label to change it)", "is 'spoof' (pass --pos-label to change it)"),
+        ("pass labels, or pass metrics, to say otherwise", "pass --labels, or pass --metrics, to say otherwise"),
         ("(pass labels to name classes that do not occur)", "(pass --labels to name classes that do not occur)"),
         (
             "accuracy has no option 'bounds', and method 'auto' has none",

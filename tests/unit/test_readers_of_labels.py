@@ -25,7 +25,7 @@ def said_by(call):
 @pytest.mark.parametrize(("n", "k"), [(1000, 100), (100, 30)])
 def test_many_whole_numbers_are_targets_and_a_remark_says_so(n, k):
     y = np.arange(n) % k
-    with pytest.warns(jaxci.JaxciWarning, match=f"y_true has {k} {MANY}; labels= or metrics= says otherwise"):
+    with pytest.warns(jaxci.JaxciWarning, match=f"y_true has {k} {MANY}; pass labels, or pass metrics"):
         table = jaxci.evaluate(y, np.where(np.arange(n) % 7 == 0, (y + 1) % k, y))
     assert "mean_squared_error" in [row.statistic for row in table]
     assert any(MANY in remark for remark in table.remarks)
