@@ -61,8 +61,8 @@ def evaluate(
     y_true : (n,) array_like
         Class labels (numbers, strings, booleans) or regression targets; or, alone, values of cases (such as Dice),
         where ``metrics`` are summaries of these ("mean", "median", "std"). Where neither ``metrics``, ``labels`` nor
-        ``y_score`` tells, whole numbers are labels if they have at most 20 distinct values, or one in 20 rows, or are
-        of a categorical type; a remark says so of more.
+        ``y_score`` tells, whole numbers are labels if they have at most 20 distinct values, or one in 20 rows (of the
+        first 10,000), or are of a categorical type; a remark says that more are not.
     y_pred : (n,) array_like, optional
         Predicted labels or values. Where only ``y_score`` is given, labels are derived from
         it and the table says so.

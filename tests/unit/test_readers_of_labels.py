@@ -231,6 +231,7 @@ def test_groups_of_ordered_categories_are_in_their_order():
     codes = np.arange(120) % 3
     assert groups_of(ordered(codes)) == LEVELS
     assert groups_of(ordered(codes, order=False)) == sorted(LEVELS)
+    assert groups_of(ordered(codes, [*LEVELS, 4])) == LEVELS
 
 
 def test_groups_may_be_periods_and_dates_print_without_a_time():

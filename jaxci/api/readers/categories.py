@@ -86,11 +86,14 @@ def in_category_order(data: Any, classes: np.ndarray) -> np.ndarray:
 
 def placed(array: np.ndarray, order: Sequence[Any] | None) -> np.ndarray:
     """Return texts (n,) such that sorting brings them into an order, where they are not in it anyway."""
-    if array.dtype.kind not in "US" or order is None or list(order) == sorted(order):
+    if array.dtype.kind not in "US" or order is None:
+        return array
+    place = {text: i for i, text in enumerate(order) if isinstance(text, str)}
+    if list(place) == sorted(place):
         return array
     texts, codes = np.unique(array, return_inverse=True)
     found = np.empty(len(texts), object)
     for i, text in enumerate(texts.tolist()):
         found[i] = Placed(text)
-        found[i].place = order.index(text)
+        found[i].place = place[text]
     return found[codes]
