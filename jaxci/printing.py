@@ -18,8 +18,10 @@ T = TypeVar("T", bound=Hashable)
 
 MOST_ROWS = 60
 """Rows that a printed table shows."""
-DECIMALS, MOST_DECIMALS, LARGEST = 4, 6, 1e7
-"""Decimals of printed numbers, as many as a column may have, and what is printed as powers of ten from there on."""
+DECIMALS, MOST_DECIMALS = 4, 6
+"""Decimals of printed numbers, and as many as a column may have."""
+LARGEST, EXACT = 1e7, 1e15
+"""From where on numbers are printed without decimals, and as powers of ten."""
 
 
 class JaxciWarning(UserWarning):
@@ -57,8 +59,9 @@ def plain(value: Any) -> Any:
 def one_format(values: Sequence[Any], least: int = DECIMALS) -> list[str]:
     """Format the numbers of a column alike, and everything else as it prints.
 
-    Fixed point with ``least`` decimals, or as many more as give the smallest number two digits; powers of ten for a
-    number that would need more than :data:`MOST_DECIMALS`, or is :data:`LARGEST` or more.
+    Fixed point with ``least`` decimals, or as many more as give the smallest number two digits, and none from
+    :data:`LARGEST` on; powers of ten for a number that would need more than :data:`MOST_DECIMALS`, or has more digits
+    than are exact.
     """
     needed = [1 - math.floor(math.log10(abs(x))) if _is_float(x) and 0 < abs(x) < LARGEST else 0 for x in values]
     fixed = f".{max([least, *(decimals for decimals in needed if decimals <= MOST_DECIMALS)])}f"
@@ -66,9 +69,10 @@ def one_format(values: Sequence[Any], least: int = DECIMALS) -> list[str]:
     def shown(x: Any, decimals: int) -> str:
         if not _is_float(x):
             return str(x)
-        return format(
-            float(x), fixed if decimals <= MOST_DECIMALS and not LARGEST <= abs(x) < math.inf else f".{least - 1}e"
-        )
+        if LARGEST <= abs(x) < EXACT:
+            return format(float(x), ".0f")
+        powers = decimals > MOST_DECIMALS or EXACT <= abs(x) < math.inf
+        return format(float(x), f".{least - 1}e" if powers else fixed)
 
     return [shown(x, decimals) for x, decimals in zip(values, needed, strict=True)]
 

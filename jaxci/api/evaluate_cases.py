@@ -17,7 +17,7 @@ from jaxci.api.readers.layout import arranged
 from jaxci.checks import check_distinct, nearest, shown
 from jaxci.inference.engine import intervals
 from jaxci.inference.randomness import randomness
-from jaxci.inference.remarks import announce, layout_remarks, missing_kind
+from jaxci.inference.remarks import FEW_FOR_A_RARE_KIND, announce, layout_remarks, missing_kind
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
@@ -34,8 +34,6 @@ from jaxci.statistics.summary import Mean, is_mean
 
 SUMMARIES = ("mean", "median", "std", "iqr", "trimmed_mean")
 """The five summaries: mean, median, standard deviation, length of the interquartile range, trimmed mean."""
-FEW_CASES = 60
-"""Below so many cases means of overlaps and distances get a remark: failures of 5% of masks may not be among them."""
 BOUNDS = dict.fromkeys(OVERLAPS, (0.0, 1.0)) | dict.fromkeys(DISTANCES, (0.0, np.inf))
 """Range that a metric can have, by its name."""
 
@@ -397,7 +395,7 @@ def _of_failures(cell: _Cell, statistic: Statistic) -> list[str]:
     """Remark on a mean of overlaps or distances of few cases: masks that fail altogether may not be among them."""
     if cell.groups is not None or cell.metric not in BOUNDS or not is_mean(statistic):
         return []
-    said = missing_kind(len(cell.values), "case", FEW_CASES)
+    said = missing_kind(len(cell.values), "case", FEW_FOR_A_RARE_KIND)
     return [] if said is None else [said]
 
 

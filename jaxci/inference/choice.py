@@ -41,6 +41,7 @@ from jaxci.intervals.cards import CLUSTERED, Features, Standing, cards, name_on_
 from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, WilsonCluster
 from jaxci.intervals.delta import Delta
 from jaxci.intervals.exact import Exact
+from jaxci.intervals.kurtosis import KurtosisT
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion import ClopperPearson, MidP, Wilson
@@ -82,6 +83,7 @@ TRIED_IN_CLUSTERS: tuple[Method, ...] = (
     T(),
     WilsonCluster(),
     ClopperPearsonCluster(),
+    KurtosisT(scale="logit"),
     Percentile(),
     BCa(),
     Delta(use_t=True),

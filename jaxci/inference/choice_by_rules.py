@@ -279,6 +279,9 @@ def _of_alike_clusters(statistic: Statistic, layout: Layout) -> Choice:
             return Choice(method, f"{why}: {told}")
     scale = _scale(statistic)
     on = "" if scale == "natural" else f" on the {scale} scale"
+    if isinstance(statistic, ScoreRanking):
+        told = f"{why}: influence, summed over each, and Student's quantiles, further out where few decide{on}"
+        return Choice(KurtosisT(scale=scale), told)
     return Choice(Delta(scale=scale, use_t=True), f"{why}: influence, summed over each, and Student's quantiles{on}")
 
 

@@ -27,6 +27,8 @@ FEW_FOR_A_KIND, MISSING = 30, 0.05
 """Below so many clusters intervals that do not allow for a kind of cluster that was not seen get a remark: with the
 second as its probability one that makes up 9.5% of all, 1 - .05^(1/30), is missing from 30.
 """
+FEW_FOR_A_RARE_KIND = 60
+"""The same for ranks, which a cluster of wrong ones moves most, and for masks, which may fail altogether: 4.9%."""
 FEW_WEIGHTED, NOTABLE, HEAVY = 30, 0.9, 0.1
 """Weighted data get a remark where their effective size is below the first and below the second as a share of the rows,
 and where one row has such a share of the weight.
@@ -115,7 +117,9 @@ def missing_kind_remarks(statistic: Statistic, layout: Layout, method: Method, *
     What a method adds to the data stands for such a kind where it is the worst that there can be: means of other values
     have it near those that were seen. ``plain``: whether resamples, if any, are those of rows one by one.
     """
-    said = None if layout.units is None or isinstance(statistic, Paired) else missing_kind(layout.n_units)
+    least = FEW_FOR_A_RARE_KIND if isinstance(statistic, ScoreRanking) else FEW_FOR_A_KIND
+    told = layout.units is not None and not isinstance(statistic, Paired)
+    said = missing_kind(layout.n_units, least=least) if told else None
     known = knows_mistakes(statistic)
     if said is None or (known and method.prior is not None):
         return []
