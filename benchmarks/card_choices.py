@@ -47,7 +47,8 @@ def choices(name: str) -> list[dict[str, Any]]:
         features = Features(*np.expm1(logs))
         events = [x for x in (features.rarest, features.errors) if not math.isnan(x)]
         few = any(x < EVENTS for x in events) or features.clusters < EVENTS
-        little = features.clusters > 0 and features.differ_little(round(features.clusters))
+        ranks = name.startswith(("roc_auc", "average_precision"))
+        little = features.clusters > 0 and features.differ_little(round(features.clusters), ranks=ranks)
         served = {method.label for method in methods if not (little and method.prior)}
         standings = [one for one in cards().near(name, features, alike=little) if one.method in served and one.designs]
         if not standings:

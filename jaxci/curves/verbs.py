@@ -72,8 +72,8 @@ def roc(
     smallest and the k-th largest replicate of every point, k the same for all [2]_. A sensitivity, or a specificity, is
     known no better than at a threshold that is given: its interval holds Jeffreys' of as many rows. In clusters a row
     that was not seen stands for the design effect of as many as a cluster has, and bands are expanded about the
-    estimate to Student's quantiles. Rows, or clusters, are assumed independent; asymptotic. What simulations found is in
-    ``docs/curves.md``.
+    estimate to Student's quantiles. Rows, or clusters, are assumed independent; asymptotic. What simulations found
+    is in ``docs/curves.md``.
 
     References
     ----------

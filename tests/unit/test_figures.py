@@ -221,8 +221,9 @@ def clusters_of_another_kind() -> list[str]:
         found = [x for x in rows if x["metric"] in metrics and x["clusters"] in clusters]
         return shares(x["coverage"][method] for x in found)
 
-    every, few, formulas = tuple({x["metric"] for x in rows}), (10, 20), ("accuracy", "f1", "roc_auc")
-    accuracy, f1, auc = (of("auto", (metric,), few) for metric in formulas)
+    every, few = tuple({x["metric"] for x in rows}), (10, 20)
+    formulas = ("accuracy", "f1", "roc_auc", "average_precision")
+    accuracy, f1, auc, precision = (of("auto", (metric,), few) for metric in formulas)
 
     def told(*metrics: str) -> list[tuple[float, float, float]]:
         found = []
@@ -233,17 +234,19 @@ def clusters_of_another_kind() -> list[str]:
         return found
 
     often = [percents(x[0] for x in told(metric)) for metric in formulas]
-    labels, areas = (shares(x[1] for x in told(*metrics)) for metrics in (formulas[:2], formulas[2:]))
+    labels, areas, precisions = (
+        shares(x[1] for x in told(*metrics)) for metrics in (formulas[:2], formulas[2:3], formulas[3:])
+    )
     wider = max(x["width"]["proper_bayesian"] / x["width"]["auto"] for x in rows)
     others = [x for x in rows if x["metric"] not in formulas]
     assert all(x["taken"]["proper_bayesian"] >= 0.85 * x["sets"] for x in others)
     return [
         f"{rows[0]['sets']} data sets each, `benchmarks/results/rare_clusters.json`",
-        f"accuracies {accuracy}, F1 {f1} and areas under ROC curves {auc}, since clusters",
+        f"accuracies {accuracy}, F1 {f1}, areas under ROC curves {auc} and average precisions {precision}, since",
         f"of 40 it covers {of('auto', every, (40,))}",
-        f"{often[0]} of these data sets for accuracies, {often[1]} for F1 and {often[2]} for areas",
-        f"with the warning covered {labels} of accuracies and F1 and {areas} of areas, those without it "
-        f"{shares(x[2] for x in told(*formulas))}",
+        f"{often[0]} of these data sets for accuracies, {often[1]} for F1, {often[2]} for areas and {often[3]} for",
+        f"with the warning covered {labels} of accuracies and F1, {areas} of areas and {precisions} of average precisions, "
+        f"those without it {shares(x[2] for x in told(*formulas))}",
         f"covers {of('proper_bayesian', every, (10, 20, 40))} in all {len(rows)} designs, at up to {wider:.1f} times",
     ]
 
