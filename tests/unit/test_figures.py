@@ -245,8 +245,8 @@ def clusters_of_another_kind() -> list[str]:
         f"accuracies {accuracy}, F1 {f1}, areas under ROC curves {auc} and average precisions {precision}, since",
         f"of 40 it covers {of('auto', every, (40,))}",
         f"{often[0]} of these data sets for accuracies, {often[1]} for F1, {often[2]} for areas and {often[3]} for",
-        f"with the warning covered {labels} of accuracies and F1, {areas} of areas and {precisions} of average precisions, "
-        f"those without it {shares(x[2] for x in told(*formulas))}",
+        f"with the warning covered {labels} of accuracies and F1, {areas} of areas and {precisions} of average "
+        f"precisions, those without it {shares(x[2] for x in told(*formulas))}",
         f"covers {of('proper_bayesian', every, (10, 20, 40))} in all {len(rows)} designs, at up to {wider:.1f} times",
     ]
 
