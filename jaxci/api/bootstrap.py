@@ -92,8 +92,11 @@ class BootstrapResult(Printable):
 
     def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
-        rows = [[r["index"], *(r[k] for k in ("estimate", "low", "high", "standard_error"))] for r in self.records()]
-        return ["index", "estimate", "low", "high", "std. error"], rows[:MOST_ROWS]
+        rows = [[r[k] for k in ("index", "estimate", "low", "high", "standard_error")] for r in self.records()]
+        header = ["index", "estimate", "low", "high", "std. error"]
+        if np.ndim(self.standard_error) == 0:
+            return header[1:], [row[1:] for row in rows]
+        return header, rows[:MOST_ROWS]
 
     def notes(self) -> list[str]:
         """Return the lines below the table: how many rows it leaves out."""

@@ -207,7 +207,10 @@ def leaderboard(
     pairwise = check_choice("missing", missing, MISSING) == "pairwise"
     if pairwise and statistic.task != "values":
         raise ValueError(f"missing='pairwise' is for values by case, as of 'mean'; {name} is of {statistic.task}")
-    samples, statistic, remarks = read_models(statistic, name, y_true, called, labels, pos_label, finite=not pairwise)
+    advice = "; missing='pairwise' compares any two models on the cases that both have"
+    samples, statistic, remarks = read_models(
+        statistic, name, y_true, called, labels, pos_label, finite=not pairwise, advice=advice
+    )
     design = {"groups": groups, "strata": strata, "sample_weight": sample_weight}
     remarks = (*of_indexes({"y_true": y_true, **called, **design}), *remarks)
     check_n(samples[0])

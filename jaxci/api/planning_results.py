@@ -46,7 +46,7 @@ class Plan(Printable):
     expected : str
         What was expected of the data.
     value : float
-        The metric, or the difference, that is expected.
+        The metric, or the difference, that is expected; NaN where that is not known, nor needed.
     width, difference, power : float or None
         What was asked for.
     expected_width : float
@@ -120,7 +120,7 @@ class Plan(Printable):
         if self.width is None:
             numbers = {"difference": self.value, "power": self.reached_power}
         header += [*numbers, "method"]
-        return header, [[*cells, *numbers.values(), str(self.method)]]
+        return header, [[*cells, *("" if math.isnan(x) else x for x in numbers.values()), str(self.method)]]
 
     def notes(self) -> list[str]:
         """Return the lines below the table: how the number was found, why the method, and warnings."""

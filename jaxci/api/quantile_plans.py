@@ -104,7 +104,16 @@ def minimum_sample_size(q: Any, *, confidence_level: float = 0.95, method: str =
         Probabilities strictly between 0 and 1.
     confidence_level : float
     method : str
-        A method of :func:`quantile_interval`.
+        A method of :func:`quantile_interval` but "auto", which has an interval of any two values.
+
+    Returns
+    -------
+    int or (m,) array of int
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument breaks its rule; the message names the argument, the rule and the value.
 
     References
     ----------

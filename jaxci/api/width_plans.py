@@ -164,7 +164,7 @@ def _by_student(asked: WidthAsked, expected: Expected, deviation: float) -> Plan
         clusters.rows(units),
         T(),
         clusters=None if asked.clusters is None else units,
-        value=float(expected.law.analytic(expected.statistic) or 0.0),
+        value=float(expected.law.analytic(expected.statistic) or 0.0) if expected.located else math.nan,
         expected_width=width(units),
         assurance=assured(units),
         found_by="closed form: the width at the expected deviation, its assurance for normal values",
@@ -179,6 +179,8 @@ def _by_student(asked: WidthAsked, expected: Expected, deviation: float) -> Plan
 def _by_share(asked: WidthAsked, expected: Expected, share: ShareLaw, method: ProportionMethod | None) -> Plan:
     """Plan by an interval for a proportion of independent rows."""
     sides = tails(asked.level)
+    if expected.prevalence == 0 and share.success == 0:
+        raise ValueError(f"expected['prevalence'] must be positive for {asked.name}, of the positive class; got 0")
     assert isinstance(expected.law, Cells)
     auto = AutoShares(expected.law, share, asked.level)
 

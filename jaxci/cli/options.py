@@ -37,6 +37,8 @@ def writable(context: typer.Context, option: typer.CallbackParam, path: Path | N
         raise ValueError(f"{max(option.opts, key=len)} must be in a folder that exists; got {str(path)!r}")
     if path is not None and path.is_dir():
         raise ValueError(f"{max(option.opts, key=len)} must be a file; got the folder {str(path)!r}")
+    if str(path) == "-":
+        raise ValueError(f"{max(option.opts, key=len)} must be a file: the page goes to the standard output; got '-'")
     return path
 
 

@@ -57,6 +57,8 @@ def quantile(
         rows, _ = instances(columns, [by] if by else [])
         found: dict[str, QuantileInterval] = {}
         for name, chosen in rows.items():
+            if by and len(chosen) < 2:
+                raise ValueError(f"--by {by} must give at least 2 values a group; {name!r} has one")
             found[name] = jaxci.quantile_interval(
                 columns[column][chosen],
                 probabilities,

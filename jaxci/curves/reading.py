@@ -116,6 +116,7 @@ def read_curve_data(
     rng: Any,
 ) -> Data:
     """Return the rows of one model, or of two, one behind the other; ``design`` is what :func:`arranged` takes."""
+    settings.check_bank("n_resamples", settings.n_resamples)
     probabilities = KINDS[kind].probabilities
     labelled = Labelled.of({"y_true": y_true}, scores, labels=None, pos_label=pos_label)
     if labelled.n_classes > 2:

@@ -15,6 +15,7 @@ from jaxci.printing import JaxciWarning
 from jaxci.special import deviation
 from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.order import IQR
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import ScoreRanking
@@ -35,6 +36,8 @@ and where one row has such a share of the weight.
 """
 FEW_TO_STUDENTIZE = 4
 """Strata of fewer units get a remark where resamples are divided by their own standard errors."""
+FEW_TIED, MOSTLY_DISTINCT = 80, 0.7
+"""Lengths between quartiles of fewer units get a remark where fewer than that share of the values are distinct."""
 FEW_ROWS = 50
 """Below so many units intervals of resamples and the delta method get a remark where no card judged them."""
 FEW_CASES, ENOUGH_ROWS = 10, 20
@@ -185,7 +188,7 @@ def size_remarks(
     statistic is.
     """
     remarks = _of_equal_scores(statistic, sample, method) + _of_zero_targets(statistic, sample, layout)
-    remarks += _of_shares_without_bounds(statistic, values)
+    remarks += _of_shares_without_bounds(statistic, values) + _of_tied_lengths(statistic, sample, layout)
     if not judged:
         remarks += _of_few_rows(statistic, layout, values, method)
     if sample.y_true is None or statistic.task not in ("binary", "multiclass") or _counts_all_rows(statistic):
@@ -227,6 +230,17 @@ def _of_shares_without_bounds(statistic: Statistic, values: np.ndarray | None) -
         return []
     known = "bounds=(0, 1) keeps the interval of their mean within these, and proportion_interval gives that of a share"
     return [f"all values are 0 or 1: if there are no others, {known}"]
+
+
+def _of_tied_lengths(statistic: Statistic, sample: Sample, layout: Layout) -> list[str]:
+    """Remark on the length between quantiles of few tied values, which jumps from one of few lengths to another."""
+    if not isinstance(statistic, IQR) or layout.n_units >= FEW_TIED:
+        return []
+    distinct, n = len(np.unique(sample.values[: layout.n_rows])), layout.n_rows
+    if distinct > MOSTLY_DISTINCT * n:
+        return []
+    why = f"{_too_few(layout, FEW_TIED)}, and the values are tied ({distinct} distinct ones)"
+    return [f"{why}: the length between their quartiles jumps, and intervals often cover less than they say"]
 
 
 def _of_few_rows(statistic: Statistic, layout: Layout, values: np.ndarray | None, method: Method) -> list[str]:

@@ -23,6 +23,8 @@ SPREAD = 9.0
 """Standard deviations of a count around its mean beyond which nothing is summed: 2e-19 of the law."""
 NODES = 400
 """Numbers of trials, at most, over which the share of samples of a certain width is averaged."""
+UNKNOWN = 1.0
+"""What an interval without width counts as: the range of a share."""
 STEPS = (0.7548776662466927, 0.5698402909980532)
 """Steps, modulo 1, of points that fill the unit square evenly: powers of the root of ``x^3 + x^2 = 1``."""
 
@@ -112,13 +114,15 @@ class ShareLaw(NamedTuple):
         with np.errstate(invalid="ignore", divide="ignore"):
             ends = method.from_counts(counts, trials, tails)
             low, high = (self.statistic.of_share(np.clip(end, 0.0, 1.0))[0] for end in ends)
-        return np.asarray(high - low, float)
+        certain = self.success in (0.0, 1.0)
+        return np.where((high == low) & (not certain), UNKNOWN, high - low)
 
     def width(self, method: ProportionMethod, n: int, tails: Tails) -> float:
         """Return the width of the interval where n rows hold as many trials and successes as expected.
 
         Trials are rounded down, the width lies between those of the whole numbers of successes beside the expected
-        one; infinite without a trial.
+        one; infinite without a trial. An interval without width, as Wald's of no errors, tells nothing: it counts as
+        the whole range, but where there can be none.
         """
         trials = math.floor(n * self.trial * (1 + ROUNDING))
         if trials == 0:

@@ -542,3 +542,8 @@ def test_predictions_without_log_odds_are_told():
     said = f"{certain} of {N} predictions are 0 or 1, which count as 2.2e-16 and 1 less 2.2e-16 in slope and intercept"
     assert any(text.startswith(said) for text in curves.calibration(Y, votes, n_bins=2, **KW).warnings)
     assert not any("are 0 or 1" in text for text in curves.calibration(Y, PROB, n_bins=2, **KW).warnings)
+
+
+def test_resamples_too_few_for_the_level_are_refused():
+    with pytest.raises(ValueError, match=r"n_resamples must be at least 39 for confidence_level = 0\.95"):
+        curves.roc(Y, SCORE, n_resamples=9)

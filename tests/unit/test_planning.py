@@ -711,3 +711,24 @@ def test_a_simulated_plan_holds_on_fresh_draws(metric, expected, assurance):
     assert abs(met - found.assurance) < 5 * spread
     if assurance is not None:
         assert found.assurance >= assurance
+
+
+def test_an_interval_without_width_is_not_narrow():
+    """Wald's of two right answers has no width, and 2 rows would do."""
+    assert jaxci.plan("accuracy", expected=0.99, width=0.02, method="wald").n > 300
+
+
+def test_a_class_that_never_occurs_has_no_f1():
+    never = {"prevalence": 0, "sensitivity": 0.9, "specificity": 0.9}
+    with pytest.raises(
+        ValueError, match=r"expected\['prevalence'\] must be positive for f1, of the positive class; got 0"
+    ):
+        jaxci.plan("f1", expected=never, width=0.1)
+    assert jaxci.plan("specificity", expected=never, width=0.1).n > 100
+
+
+def test_a_mean_that_is_not_needed_is_not_printed():
+    found = jaxci.plan("mean", expected={"sd": 0.22}, width=0.1)
+    assert math.isnan(found.value)
+    assert "0.0000" not in str(found)
+    assert jaxci.plan("mean", expected={"mean": 0.5, "sd": 0.22}, width=0.1).n == found.n

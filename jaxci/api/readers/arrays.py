@@ -72,7 +72,11 @@ def _of_no_array(data: Any, array: np.ndarray) -> str:
     """Say what was given in the place of an array; of what NumPy cannot take apart the type alone."""
     if array.dtype.kind != "O":
         return f"the scalar {shown(data)}"
-    return f"a {type(data).__name__}{' (pass its toarray())' * hasattr(data, 'toarray')}"
+    if callable(getattr(data, "toarray", None)):
+        return f"a {type(data).__name__} (pass its toarray())"
+    if isinstance(values := getattr(data, "values", None), dict) and values:
+        return f"a {type(data).__name__} (pass one of its metrics, as by [{next(iter(values))!r}])"
+    return f"a {type(data).__name__}"
 
 
 def _counted(bad: np.ndarray, what: str) -> str:

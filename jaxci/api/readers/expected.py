@@ -186,6 +186,8 @@ class Expected:
         Share of positive rows where it is known.
     deviation : float or None
         Standard deviation, where it and the mean are all that is known of the values.
+    located : bool
+        Whether the mean of the values is known.
     clusters : Clusters or None
         Of pilot data.
     remarks : tuple of str
@@ -199,6 +201,7 @@ class Expected:
     described: str
     prevalence: float | None = None
     deviation: float | None = None
+    located: bool = True
     clusters: Clusters | None = None
     remarks: tuple[str, ...] = ()
     pilot: Pilot | None = None
@@ -395,7 +398,8 @@ def _of_moments(statistic: Statistic, given: Mapping[str, Any]) -> Expected:
                 f"{deviation:g}"
             )
         law = Parametric("beta", {"a": share * count, "b": (1 - share) * count, "loc": low, "scale": high - low})
-    return Expected(statistic, law, described, deviation=deviation if is_mean(statistic) else None)
+    known = deviation if is_mean(statistic) else None
+    return Expected(statistic, law, described, deviation=known, located="mean" in given)
 
 
 def _of_pilot(statistic: Statistic, name: str, given: dict[str, Any], labels: Any, pos_label: Any) -> Expected:

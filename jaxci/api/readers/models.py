@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxci.api.readers.arrays import as_floats, check_lengths, unmasked
+from jaxci.api.readers.arrays import as_floats, check_lengths, missing_values, unmasked
 from jaxci.api.readers.files import without_ending
 from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.samples import columns_sample, regression_sample
@@ -97,10 +97,11 @@ def read_models(
     pos_label: Any,
     *,
     finite: bool = True,
+    advice: str = "",
 ) -> Models:
     """Return a sample of every model; ``predictions`` are named as messages should call them.
 
-    Per-case values may be NaN if ``finite`` is False.
+    Per-case values may be NaN if ``finite`` is False; else ``advice`` says what to do where they are.
 
     Raises
     ------
@@ -118,7 +119,10 @@ def read_models(
     if statistic.task == "values":
         if y_true is not None:
             raise TypeError(f"y_true must be None for {name}, which compares per-case values; got an array")
-        values = {called: as_floats(called, x, finite=finite) for called, x in predictions.items()}
+        values = {called: as_floats(called, x, finite=False) for called, x in predictions.items()}
+        for called, x in values.items():
+            if finite and (lost := missing_values(x)):
+                raise ValueError(f"{called} must be finite; {lost}{advice}")
         for called, x in values.items():
             if np.isinf(x).any():
                 raise ValueError(f"{called} must not be infinite; it is in row {int(np.argmax(np.isinf(x)))}")
