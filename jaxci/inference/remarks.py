@@ -15,7 +15,7 @@ from jaxci.printing import JaxciWarning
 from jaxci.special import deviation
 from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
 from jaxci.statistics.layout import Layout
-from jaxci.statistics.order import IQR
+from jaxci.statistics.order import ValueOrderStatistic
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import ScoreRanking
@@ -234,7 +234,8 @@ def _of_shares_without_bounds(statistic: Statistic, values: np.ndarray | None) -
 
 def _of_tied_lengths(statistic: Statistic, sample: Sample, layout: Layout) -> list[str]:
     """Remark on the length between quantiles of few tied values, which jumps from one of few lengths to another."""
-    if not isinstance(statistic, IQR) or layout.n_units >= FEW_TIED:
+    between = isinstance(statistic, ValueOrderStatistic) and tuple(statistic.bounds) == (0.0, np.inf)
+    if not between or layout.n_units >= FEW_TIED:
         return []
     distinct, n = len(np.unique(sample.values[: layout.n_rows])), layout.n_rows
     if distinct > MOSTLY_DISTINCT * n:

@@ -106,7 +106,7 @@ class ConcentrationMethod(Method):
         if not np.all(np.isfinite(self.value_range(statistic))):
             return mean_refusal(self.name, statistic) or (
                 f"{self.name!r} needs the range that every value is known to lie in, and "
-                f"{type(statistic).__name__} has none: give bounds=(low, high), or low= and high= of the method"
+                f"{type(statistic).__name__} has none: give low= and high="
             )
         return mean_refusal(self.name, statistic)
 
