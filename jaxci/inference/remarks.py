@@ -117,9 +117,13 @@ def missing_kind(n: int, unit: str = "cluster", least: int = FEW_FOR_A_KIND) -> 
 def missing_kind_remarks(statistic: Statistic, layout: Layout, method: Method, *, plain: bool) -> list[str]:
     """Remark on a kind of cluster that may be missing, and on the method that allows for it, if one does.
 
-    What a method adds to the data stands for such a kind where it is the worst that there can be: means of other values
-    have it near those that were seen. ``plain``: whether resamples, if any, are those of rows one by one.
+    Also on a kind of case, of differences between values by case: those in which one of two models fails. What a method
+    adds to the data stands for such a kind where it is the worst that there can be: means of other values have it near
+    those that were seen. ``plain``: whether resamples, if any, are those of rows one by one.
     """
+    if isinstance(statistic, Paired) and layout.units is None and is_mean_of_values(statistic.statistic):
+        said = missing_kind(layout.n_units, "case")
+        return [] if said is None else [said]
     least = FEW_FOR_A_RARE_KIND if isinstance(statistic, ScoreRanking) else FEW_FOR_A_KIND
     told = layout.units is not None and not isinstance(statistic, Paired)
     said = missing_kind(layout.n_units, least=least) if told else None
