@@ -35,7 +35,7 @@ def truths(share, apart, differ):
 @pytest.mark.parametrize("metric", ["roc_auc", "average_precision"])
 @pytest.mark.parametrize(
     ("clusters", "rows", "share", "apart", "differ"),
-    [(20, 100, 0.3, 2.0, 0.2), (10, 50, 0.3, 2.0, 0.5), (60, 60, 0.05, 2.0, 0.3)],
+    [(50, 60, 0.5, 1.4, 0.0), (20, 100, 0.1, 3.0, 0.3), (10, 20, 0.3, 2.0, 0.7)],
 )
 def test_ranks_in_clusters_hold_at_the_width_that_is_needed(metric, clusters, rows, share, apart, differ, false_alarm):
     """With a whole cluster that was not seen, as bad as can be, they would be up to five times as wide."""
