@@ -99,8 +99,10 @@ def methods(
 ) -> None:
     """List the interval methods by name, each with a line that says what it is."""
     import jaxci
+    from jaxci.checks import hint
     from jaxci.cli.display import grid, page, show_table
     from jaxci.intervals.registry import METHODS, difference_methods
+    from jaxci.statistics.registry import METRICS
 
     named = difference_methods() | METHODS
     if statistic in named:
@@ -108,6 +110,8 @@ def methods(
             raise ValueError(f"{'--difference' if n is None else '--n'} goes with a metric; {statistic!r} is a method")
         page().print(_told_of(statistic, named[statistic]))
         return
+    if statistic is not None and statistic not in METRICS and (like := hint(statistic, named)).endswith("?"):
+        raise ValueError(f"{statistic!r} is neither a metric nor a method{like}")
     if n is not None:
         from jaxci.coverage import card
 

@@ -114,3 +114,10 @@ def test_errors_of_commands(capsys, tmp_path, monkeypatch, arguments, told):
     (tmp_path / "rows.csv").write_text("\n".join(["y,g,h,word,x,z", *rows]) + "\n")
     assert main(arguments.replace("FILE", "rows.csv").split()) == 2
     assert told in capsys.readouterr().err
+
+
+def test_a_method_that_is_misspelt_is_told(capsys):
+    assert main(["methods", "wilsn"]) == 2
+    assert "'wilsn' is neither a metric nor a method: did you mean 'wilson'?" in capsys.readouterr().err
+    assert main(["methods", "acuracy"]) == 2
+    assert "did you mean 'accuracy'?" in capsys.readouterr().err

@@ -63,7 +63,7 @@ class TooLittleExpected(ValueError):
 
     def __init__(self, amiss: str, statistic: Statistic):
         self.amiss, self.kind = amiss, _kind(statistic)
-        super().__init__(f"{amiss}. It may be {FORMS[self.kind]}")
+        super().__init__(f"{amiss}{'' if amiss.endswith('?') else '.'} It may be {FORMS[self.kind]}")
 
 
 @dataclasses.dataclass(frozen=True)
