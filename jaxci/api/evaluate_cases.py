@@ -387,8 +387,7 @@ def _most(statistic: Statistic, width: float) -> float | None:
     power = power_of_variance(statistic)
     if power is not None:
         return (width / 2) ** (2 * power)
-    between = isinstance(statistic, ValueOrderStatistic) and tuple(statistic.bounds) == (0.0, np.inf)
-    return width if between else None
+    return width if isinstance(statistic, ValueOrderStatistic) and statistic.is_length else None
 
 
 def _of_failures(cell: _Cell, statistic: Statistic) -> list[str]:

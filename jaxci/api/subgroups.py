@@ -267,7 +267,7 @@ def _is_bounded_mean(statistic: Statistic) -> bool:
 
 def _is_unbounded_mean(statistic: Statistic) -> bool:
     """Whether the statistic is a mean of values that have no bound on a side, or the root of one."""
-    return isinstance(statistic, MeanStatistic) and not np.isfinite(statistic.bounds).all()
+    return isinstance(statistic, MeanStatistic) and not _is_bounded_mean(statistic)
 
 
 def _reaching(ends: Ends, rows: Rows, parts: Sequence[np.ndarray], level: float) -> Ends:

@@ -17,7 +17,7 @@ from jaxci.inference.replicate import replicate
 from jaxci.inference.settings import Settings
 from jaxci.records import record
 from jaxci.resampling.kernels import in_batches, stable_order
-from jaxci.statistics.curves import Calibration, Curve, Unseen
+from jaxci.statistics.curves import Curve, Unseen
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.sums import padded
@@ -100,16 +100,16 @@ def _stand_for(curve: Curve, unseen: Unseen, sample: Sample, layout: Layout) -> 
     codes = unseen.rows.y_true
     if layout.units is None or sample.other is not None or not curve.reads_prevalence:
         return unseen_sizes(sample, layout)[codes]
-    if not isinstance(curve, Calibration):
+    if unseen.held is None:
         return unseen_sizes(sample, layout, layout.intraclass_correlation(1.0 * (sample.y_true == 1)))[codes]
     alike = layout.intraclass_correlation(sample.y_true - sample.y_score)
-    bins, held = curve.bins_of(sample.y_score), []
+    found = []
     weights = np.ones(layout.n) if layout.row_weights is None else layout.row_weights
     for code, place in zip(codes, unseen.bins, strict=True):
-        rows = np.flatnonzero(sample.y_true == code if place < 0 else bins == place)
+        rows = np.flatnonzero(sample.y_true == code if place < 0 else unseen.held == place)
         some = layout.of_some(rows)
-        held.append(weights[rows].sum() / some.n_units * share_alike(some, alike))
-    return np.array(held)
+        found.append(weights[rows].sum() / some.n_units * share_alike(some, alike))
+    return np.array(found)
 
 
 def _prepared(curve: Curve, joined: Sample, n: int, units: np.ndarray, weights: np.ndarray) -> tuple[Any, Rows]:

@@ -238,8 +238,7 @@ def _of_shares_without_bounds(statistic: Statistic, values: np.ndarray | None) -
 
 def _of_tied_lengths(statistic: Statistic, sample: Sample, layout: Layout) -> list[str]:
     """Remark on the length between quantiles of few tied values, which jumps from one of few lengths to another."""
-    between = isinstance(statistic, ValueOrderStatistic) and tuple(statistic.bounds) == (0.0, np.inf)
-    if not between or layout.n_units >= FEW_TIED:
+    if not (isinstance(statistic, ValueOrderStatistic) and statistic.is_length) or layout.n_units >= FEW_TIED:
         return []
     distinct, n = len(np.unique(sample.values[: layout.n_rows])), layout.n_rows
     if distinct > MOSTLY_DISTINCT * n:

@@ -131,9 +131,8 @@ class Features(NamedTuple):
 
         It would have the mean size of the ``clusters``, also where these are uneven. ``ranks``: of the ranks of rows.
         """
-        deciding, most = self.n / self.kurtosis if math.isnan(self.errors) else self.errors, ALIKE
-        if ranks:
-            most = ALIKE_RANKS
+        deciding = self.n / self.kurtosis if math.isnan(self.errors) else self.errors
+        most = ALIKE_RANKS if ranks else ALIKE
         return not deciding < LEAST_ERRORS and clusters**2 * self.design_effect < most * self.n
 
 

@@ -46,12 +46,14 @@ def _threshold(at: str) -> Quantity:
 class Unseen(NamedTuple):
     """Rows that were not seen: one a pseudo-unit, with the mass of each.
 
-    ``bins`` (P,) are the bins of those that stand for rows of a bin alone, -1 of others.
+    ``bins`` (P,) are the bins of those that stand for rows of a bin alone, -1 of others, and ``held`` (n,) those of the
+    rows that were seen; None where there are no bins.
     """
 
     rows: Sample
     masses: tuple[float, ...]
     bins: tuple[int, ...] = ()
+    held: np.ndarray | None = None
 
 
 def share(x: float) -> str:
@@ -391,9 +393,10 @@ class Calibration(Curve):
         y_score = np.concatenate([np.tile(self.grid, 2), [scores.min(), scores.max()]])
         masses = (self.mass,) * (2 * n_bins) + (self.worst,) * 2
         bins = (*range(n_bins), *range(n_bins), -1, -1)
-        return Unseen(Sample(y_true=y_true, y_score=y_score, n_classes=2), masses, bins)
+        unseen = Sample(y_true=y_true, y_score=y_score, n_classes=2)
+        return Unseen(unseen, masses, bins, self._bins_of(scores))
 
-    def bins_of(self, scores: np.ndarray) -> np.ndarray:
+    def _bins_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the bin of each prediction (n,)."""
         return np.searchsorted(self.edges, scores, side="right").astype(np.int32)
 
@@ -401,7 +404,7 @@ class Calibration(Curve):
         """Put rows into bins."""
         scores = sample.y_score
         inside = np.clip(scores, sample.score_eps, 1 - sample.score_eps)
-        codes = self.bins_of(scores)
+        codes = self._bins_of(scores)
         last = 2 * len(self.grid)
         odds = np.log(inside / (1 - inside))
         return Bins(codes, sample.y_true == 1, odds, numbers < last, (numbers < 0) | (numbers >= last))

@@ -244,6 +244,11 @@ class ValueOrderStatistic(OrderStatistic):
     task = "values"
     inputs = ("values",)
 
+    @property
+    def is_length(self) -> bool:
+        """Whether it is a length between values, from 0 on, and lies not among them."""
+        return tuple(self.bounds) == (0.0, np.inf)
+
     def ordered_values(self, sample: Sample) -> np.ndarray:
         """Return the values (n,)."""
         assert sample.values is not None
