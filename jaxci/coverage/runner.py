@@ -178,15 +178,17 @@ class Runnable(abc.ABC):
         processes, spread = Processes.here(), Spread.over(devices)
         if processes.index > 0:
             processes.wait("opened")
-        store = store_of(self, folder, create=processes.index == 0, recompute=recompute)
-        if processes.index == 0:
-            if recompute:
-                _discard_damaged(self, store)
-            processes.wait("opened")
+        first = processes.index == 0
+        store = store_of(self, folder, create=first and recompute, recompute=recompute)
+        if first and recompute:
+            _discard_damaged(self, store)
         for note, of in self.notes().items():
             store.note(note, of)
         names = self.cell_names()
         left = self.in_order([name for name in names if not store.has(name, self.identity(name))])
+        if first:  # all that is there belongs to the study: one that has grown may be written down
+            store_of(self, folder, create=True, recompute=recompute)
+            processes.wait("opened")
         processes.wait("counted what is missing")
         pace = StudyProgress(progress, len(left))
         with Claims(store.folder / "claims") as claims:

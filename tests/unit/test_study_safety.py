@@ -54,6 +54,10 @@ def test_a_folder_refuses_a_data_file_that_was_changed(tmp_path):
     write_rows(path, 5.0)
     with pytest.raises(ValueError, match=r"another study: generalization\.file is"):
         study(30, 40).run(tmp_path / "out")
+    write_rows(path, 1.0)
+    kept = study(30).results(tmp_path / "out").columns["truth"]  # a run that was refused has changed nothing
+    assert kept.tolist() == first["truth"].tolist()
+    write_rows(path, 5.0)
     with pytest.raises(ValueError, match=r"data\.csv must stay as it was when it was read"):
         study(30, law=read).run(tmp_path / "other")
     path.unlink()
