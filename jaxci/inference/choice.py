@@ -114,7 +114,9 @@ error Wilson's 99% interval covers .981, mid-p's .996; of 16 they cover .990 and
 """
 
 MANY_DRAWS = 1e7
-"""From so many draws (rows times resamples) on, a mean's formula is taken before resamples that are as good."""
+"""From so many draws (rows times resamples) on, a formula of a mean, or of ranks, is taken before resamples that are as
+good.
+"""
 
 ALIKE_IN_CLUSTERS = 1.5
 """The same of rows in clusters: few clusters tell little of what they are like, and a choice of the narrowest by that
@@ -307,7 +309,7 @@ def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
         return None
     bearable = list(_bearable(statistic, layout, n_resamples, tails))
     if layout.units is None and layout.n * float(n_resamples) >= MANY_DRAWS:
-        bearable.sort(key=lambda method: isinstance(statistic, MeanStatistic) and _draws(method))
+        bearable.sort(key=lambda method: isinstance(statistic, MeanStatistic | ScoreRanking) and _draws(method))
     methods = {method.label: method for method in bearable}
     ranks = isinstance(statistic, ScoreRanking)
     alike = layout.units is not None and features.differ_little(layout.n_units, ranks=ranks)

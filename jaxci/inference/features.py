@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy import stats
 
 from jaxci.inference.design import natural_values
 from jaxci.intervals.cards import Features, shape_of
@@ -15,6 +16,9 @@ from jaxci.statistics.sample import Sample
 
 LARGEST = 20_000
 """Above so many independent rows the rules decide: no design of the cards is as large."""
+
+GOES_WITH, GOES_SURELY = 0.3, 3.0
+"""Rank correlation from which on weights go with scores, and how many times its error it is without any, at least."""
 
 
 def features_of(statistic: Statistic, sample: Sample, layout: Layout) -> Features:
@@ -36,6 +40,21 @@ def differ_little(statistic: Statistic, sample: Sample, layout: Layout) -> bool:
     if not least.differ_little(units, ranks=ranks):
         return False
     return features_of(statistic, sample, layout).differ_little(units, ranks=ranks)
+
+
+def weights_go_with_scores(sample: Sample, weights: np.ndarray) -> bool:
+    """Whether among rows of one of two classes ``weights`` (n,) rise or fall with the score, beyond chance."""
+    if sample.n_classes != 2 or sample.y_score is None:
+        return False
+    scores = np.asarray(sample.y_score)[: sample.n]
+    for code in (0, 1):
+        rows = sample.y_true[: sample.n] == code
+        ranks = stats.rankdata([scores[rows], weights[: sample.n][rows]], axis=1)
+        if rows.sum() > 1 and np.ptp(ranks, axis=1).all():
+            correlation = abs(float(np.corrcoef(ranks)[0, 1]))
+            if correlation >= max(GOES_WITH, GOES_SURELY / math.sqrt(rows.sum() - 1)):
+                return True
+    return False
 
 
 def features_of_rows(statistic: Statistic, sample: Sample) -> Features:
