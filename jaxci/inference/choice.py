@@ -22,7 +22,7 @@ from scipy import stats
 
 from jaxci.inference.choice_by_rules import MOST_DRAWS, by_rules, few_in_many_classes, of_dependent_rows, ranks_many
 from jaxci.inference.choice_of_differences import choose_difference
-from jaxci.inference.features import LARGEST, features_of, features_of_rows
+from jaxci.inference.features import LARGEST, features_of, features_of_rows, strata_are_unlike
 from jaxci.inference.standings import (
     Choice,
     best_of,
@@ -161,6 +161,9 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
     if few and _adds_classes(statistic, layout):
         why = f"a mean of class scores in fewer than {FEW_FOR_CLASSES} clusters: Wilson's interval of each class"
         return Choice(SquareAndAdd(), f"{why} at its effective size, squared and added")
+    if not np.isfinite(statistic.bounds).all() and strata_are_unlike(statistic, sample, layout):
+        why = "values that differ more between strata than within, as no card knows: influence within strata"
+        return Choice(KurtosisT(), f"{why}, and Student's quantiles, further out where few decide")
     if layout.given in JUDGED:
         found = _by_cards(statistic, layout, n_resamples, tails, sample)
         if found is not None:

@@ -13,12 +13,17 @@ from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.sample import Sample
+from jaxci.statistics.summary import MeanStatistic
 
 LARGEST = 20_000
 """Above so many independent rows the rules decide: no design of the cards is as large."""
 
 GOES_WITH, GOES_SURELY = 0.3, 3.0
 """Rank correlation from which on weights go with scores, and how many times its error it is without any, at least."""
+
+
+UNLIKE = 1.5
+"""Times as much as within strata that values vary together, from which on strata are unlike."""
 
 
 def features_of(statistic: Statistic, sample: Sample, layout: Layout) -> Features:
@@ -55,6 +60,19 @@ def weights_go_with_scores(sample: Sample, weights: np.ndarray) -> bool:
             if correlation >= max(GOES_WITH, GOES_SURELY / math.sqrt(rows.sum() - 1)):
                 return True
     return False
+
+
+def strata_are_unlike(statistic: Statistic, sample: Sample, layout: Layout) -> bool:
+    """Whether the values that are averaged vary much less within strata than they do together."""
+    if layout.strata is None or not isinstance(statistic, MeanStatistic):
+        return False
+    strata = layout.strata if layout.units is None else layout.strata[layout.units]
+    counts = np.ones(len(strata)) if layout.counts is None else layout.counts
+    values, held = np.asarray(statistic.row_values(sample))[: len(strata)], np.bincount(strata, counts)
+    apart = values - (np.bincount(strata, counts * values) / np.maximum(held, 1))[strata]
+    within = float(counts @ apart**2) / max(counts.sum() - np.count_nonzero(held), 1)
+    together = float(counts @ (values - np.average(values, weights=counts)) ** 2) / max(counts.sum() - 1, 1)
+    return together > UNLIKE * within
 
 
 def features_of_rows(statistic: Statistic, sample: Sample) -> Features:

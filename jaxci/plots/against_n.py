@@ -21,6 +21,7 @@ from jaxci.plots.style import (
     axes_grid,
     facets,
     legend_above,
+    literal,
     matplotlib_modules,
     named_height,
     named_panel,
@@ -32,6 +33,7 @@ from jaxci.plots.style import (
 )
 
 
+@literal
 def coverage_against_n(
     results: StudyTable,
     *,
@@ -85,6 +87,7 @@ def coverage_against_n(
     return figure
 
 
+@literal
 def width_against_n(
     results: StudyTable,
     *,

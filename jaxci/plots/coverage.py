@@ -31,6 +31,7 @@ from jaxci.plots.style import (
     axes_grid,
     facets,
     legend_above,
+    literal,
     named_panel,
     panel_keys,
     selected_rows,
@@ -42,6 +43,7 @@ LOWEST = 0.5
 """Coverage below this is out of every frame of points."""
 
 
+@literal
 def coverage_boxes(results: StudyTable, *, by: str = "method", n: int | None = None, level: float | None = None) -> Any:
     """Draw box plots of coverage over instances at one sample size.
 
@@ -109,6 +111,7 @@ def coverage_boxes(results: StudyTable, *, by: str = "method", n: int | None = N
     return figure
 
 
+@literal
 def pace_by_statistic(results: StudyTable, *, level: float | None = None) -> Any:
     """Draw the convergence pace of every instance: one row a statistic, one panel a method.
 
@@ -153,6 +156,7 @@ def pace_by_statistic(results: StudyTable, *, level: float | None = None) -> Any
     return figure
 
 
+@literal
 def saw_tooth(
     results: StudyTable,
     *,

@@ -16,6 +16,7 @@ from jaxci.plots.style import (
     at_size,
     axes_grid,
     legend_above,
+    literal,
     named_height,
     selected_rows,
     side_labels,
@@ -31,6 +32,7 @@ TARGETS = {
 """Columns of coverage, and what they are of."""
 
 
+@literal
 def target_coverage(results: StudyTable, *, n: int | None = None) -> Any:
     """Coverage of the risk, the expected risk and the proxy, method by method.
 
@@ -82,6 +84,7 @@ def target_coverage(results: StudyTable, *, n: int | None = None) -> Any:
     return figure
 
 
+@literal
 def coverage_against_width(results: StudyTable) -> Any:
     """Mean coverage of the risk against the median relative width, one point a method, one panel a sample size.
 
@@ -131,6 +134,7 @@ def coverage_against_width(results: StudyTable) -> Any:
     return figure
 
 
+@literal
 def cost_against_n(results: StudyTable) -> Any:
     """Fits and seconds of one interval against the sample size, averaged over problems and learners.
 

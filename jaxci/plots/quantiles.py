@@ -18,6 +18,7 @@ from jaxci.plots.style import (
     axes_grid,
     hold_x,
     legend_above,
+    literal,
     selected_rows,
     shortened,
     styles_of,
@@ -27,6 +28,7 @@ from jaxci.statistics.order import QuantileStatistic
 PAPER = ("exact_randomized", "interpolated", "asymptotic", "semiparametric", "noncentral_t")
 
 
+@literal
 def quantile_panels(
     results: StudyResults,
     *,
@@ -103,6 +105,7 @@ def quantile_panels(
     return figure
 
 
+@literal
 def interval_bars(tables: dict[str, Any]) -> Any:
     """Draw the quantile intervals of several groups of runs side by side.
 

@@ -35,13 +35,14 @@ from jaxci.plots.forest import Bar, draw_bars
 from jaxci.plots.heat import draw_heat
 from jaxci.plots.plans import draw_plan
 from jaxci.plots.strips import draw_cases, draw_column, draw_fits
-from jaxci.plots.style import DASHES, INK, PALETTE, entitled, legend_beside, own_axes, selected_rows, shortened
+from jaxci.plots.style import DASHES, INK, PALETTE, entitled, legend_beside, literal, own_axes, selected_rows, shortened
 from jaxci.printing import number, stated_level
 from jaxci.results import ComparisonResult, EvaluationTable, IntervalResult, JackknifeResult
 from jaxci.runs.results import SeedRuns
 from jaxci.segmentation.table import CaseTable
 
 
+@literal
 def draw(result: Any, *, ax: Any = None, **options: Any) -> Any:
     """Draw a result on the axes ``ax``, or on those of a new figure, and return them.
 
@@ -88,6 +89,7 @@ def _range(sizes: Sequence[int]) -> str:
     return " to ".join(f"{n:,}" for n in sorted({min(sizes), max(sizes)})) if sizes else ""
 
 
+@literal
 def forest(
     results: Any,
     *,

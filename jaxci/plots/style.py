@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,6 +45,25 @@ def matplotlib_modules() -> Any:
     except ImportError as error:
         raise ImportError("plots need matplotlib: install jaxci[plot]") from error
     return matplotlib
+
+
+def literal(picture: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a picture show dollar signs in names as they are: matplotlib takes what stands between two for mathematics.
+
+    A title that is passed, and what the axes held before, stay as they are.
+    """
+
+    @functools.wraps(picture)
+    def drawn(*arguments: Any, ax: Any = None, **options: Any) -> Any:
+        text = matplotlib_modules().text.Text
+        before = set(ax.figure.findobj(text)) if hasattr(ax, "figure") else set()
+        found = picture(*arguments, **({} if ax is None else {"ax": ax}), **options)
+        for one in set(found.figure.findobj(text)) - before:
+            if "$" in one.get_text() and one.get_text() != options.get("title"):
+                one.set_parse_math(False)
+        return found
+
+    return drawn
 
 
 def selected_rows(

@@ -468,3 +468,25 @@ def test_a_column_of_a_table_by_what_tells_rows_apart():
         table.plot(by=["law"])
     with pytest.raises(ValueError, match="a picture needs rows and a column of numbers"):
         ColumnTable({"a": np.array(["b"])}).plot()
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        lambda: jaxci.leaderboard("accuracy", Y, {"$0-$50k": A, "$50%_$": B}, rng=0).plot(),
+        lambda: plots.forest({"$a_1$": jaxci.interval("mean", X, **KW), "$}": jaxci.interval("mean", X, **KW)}),
+    ],
+)
+def test_dollars_in_names_are_no_mathematics(drawn):
+    """Names of incomes lost their dollars and were set in italics, or could not be drawn at all."""
+    axes = drawn()
+    axes.figure.savefig(io.BytesIO())
+    labels = [label for label in axes.get_yticklabels() if "$" in label.get_text()]
+    assert len(labels) == 2
+    assert not any(label.get_parse_math() for label in labels)
+
+
+def test_a_title_that_is_passed_may_hold_mathematics():
+    axes = plots.forest([jaxci.interval("mean", X, **KW)], title="$R^2$")
+    assert axes.get_title(loc="left") == "$R^2$"
+    assert all(one.get_parse_math() for one in axes.figure.findobj(matplotlib.text.Text) if one.get_text() == "$R^2$")

@@ -210,3 +210,36 @@ def test_strata_of_one_row_or_class_are_judged_by_labels_where_these_are_asked_f
     both = jaxci.evaluate(y, guess, guess * rng.random(200), metrics=["accuracy"], strata=strata, check=True, rng=0)
     alone = jaxci.evaluate(y, guess, metrics=["accuracy"], strata=strata, check=True, rng=0)
     assert both["accuracy"].coverage == alone["accuracy"].coverage
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data", ["values", "errors", "clusters", "weights"])
+@pytest.mark.parametrize("sizes", [(10, 10, 10), (4,) * 6])
+def test_means_of_strata_that_differ_are_as_wide_as_needed(data, sizes):
+    """Rows that were not seen lay beyond the range of all: intervals were 8 to 80 times too wide, without a word."""
+    rng, strata = np.random.default_rng(7), np.repeat(np.arange(len(sizes)), sizes)
+    n, levels = len(strata), np.linspace(40, 80, len(sizes))[strata]
+    each = np.repeat(np.arange(n // 2), 2)
+    more = {"clusters": {"groups": each}, "weights": {"sample_weight": 1.0 + strata}}.get(data, {})
+    held, widths, truth = [], [], np.average(levels, weights=more.get("sample_weight"))
+    for _ in range(60):
+        values = levels + (rng.normal(size=n) if data != "clusters" else rng.normal(size=n // 2)[each])
+        metric, given = ("mean_absolute_error", (np.zeros(n), values)) if data == "errors" else ("mean", (values,))
+        found = jaxci.interval(metric, *given, strata=strata, n_resamples=199, rng=0, **more)
+        low, high = found.confidence_interval
+        held.append(low <= truth <= high)
+        widths.append(high - low)
+        assert found.method == KurtosisT()
+    needed = 3.92 / np.sqrt(n / 2 if data == "clusters" else n)
+    if data == "weights":
+        needed *= np.sqrt(n * np.sum(more["sample_weight"] ** 2)) / np.sum(more["sample_weight"])
+    assert np.mean(held) >= 0.85
+    assert 0.8 * needed < np.median(widths) < 1.5 * needed
+
+
+def test_strata_that_are_alike_are_judged_by_their_cards():
+    x = np.random.default_rng(3).normal(size=60)
+    assert jaxci.interval("mean", x, strata=np.arange(60) % 3, n_resamples=99, rng=0).method != KurtosisT()
+    assert (
+        jaxci.interval("mean", x, strata=np.argsort(np.argsort(x)) // 20, n_resamples=99, rng=0).method == KurtosisT()
+    )
