@@ -7,12 +7,14 @@ import functools
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
 from jaxci.checks import check_choice, shown
 from jaxci.coverage.analysis import Columns, StudyTable, level_of, levels_of, take
+
+P = ParamSpec("P")
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5B5B5B", "#8B6D00")
 """Okabe and Ito's colours, which colour-blind readers can tell apart, without the yellow."""
@@ -47,17 +49,17 @@ def matplotlib_modules() -> Any:
     return matplotlib
 
 
-def literal(picture: Callable[..., Any]) -> Callable[..., Any]:
+def literal(picture: Callable[P, Any]) -> Callable[P, Any]:
     """Have a picture show dollar signs in names as they are: matplotlib takes what stands between two for mathematics.
 
     A title that is passed, and what the axes held before, stay as they are.
     """
 
     @functools.wraps(picture)
-    def drawn(*arguments: Any, ax: Any = None, **options: Any) -> Any:
-        text = matplotlib_modules().text.Text
-        before = set(ax.figure.findobj(text)) if hasattr(ax, "figure") else set()
-        found = picture(*arguments, **({} if ax is None else {"ax": ax}), **options)
+    def drawn(*arguments: P.args, **options: P.kwargs) -> Any:
+        text, axes = matplotlib_modules().text.Text, options.get("ax")
+        before = set(axes.figure.findobj(text)) if isinstance(axes, matplotlib_modules().axes.Axes) else set()
+        found = picture(*arguments, **options)
         for one in set(found.figure.findobj(text)) - before:
             if "$" in one.get_text() and one.get_text() != options.get("title"):
                 one.set_parse_math(False)
