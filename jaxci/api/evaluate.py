@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from jaxci.api.readers.arrays import as_floats
 from jaxci.api.readers.indexes import of_indexes
-from jaxci.api.readers.label_remarks import of_many_numbers
+from jaxci.api.readers.label_remarks import of_many_numbers, of_near_classes
 from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.api.readers.layout import arranged
@@ -61,8 +61,8 @@ def evaluate(
     y_true : (n,) array_like
         Class labels (numbers, strings, booleans) or regression targets; or, alone, values of cases (such as Dice),
         where ``metrics`` are summaries of these ("mean", "median", "std"). Where neither ``metrics``, ``labels`` nor
-        ``y_score`` tells, whole numbers are labels if they have at most 20 distinct values, or one in 20 rows (of the
-        first 10,000), or are of a categorical type; a remark says that more are not.
+        ``y_score`` tells, whole numbers are labels if they have at most 20 distinct values, or one in 20 rows (of
+        10,000 at most), or are of a categorical type; a remark says that more are not.
     y_pred : (n,) array_like, optional
         Predicted labels or values. Where only ``y_score`` is given, labels are derived from
         it and the table says so.
@@ -248,6 +248,8 @@ def read_data(
     said: Sequence[str] = ()
     if labelled is not None:
         said = labelled.remarks_for(statistic for _, statistic in chosen)
+        if named is None and labels is None and y_score is None:
+            said = [*said, *of_near_classes(y_true, y_pred)]
     elif named is None:
         said = of_many_numbers("y_true", y_true, y_pred, "pass labels, or pass metrics, to say otherwise")
     return Reading(sample, _requests(chosen, conventions, method), tuple(said))

@@ -42,10 +42,33 @@ def test_what_settles_the_task_leaves_no_remark():
     assert MANY not in said_by(lambda: jaxci.evaluate(y % 20, guess % 20))
 
 
-def test_rows_beyond_the_first_are_not_counted_in_the_remark():
+def test_the_remark_says_how_many_rows_were_looked_at():
     y = np.arange(20_000) % 1000
-    with pytest.warns(jaxci.JaxciWarning, match="1000 distinct whole numbers in its first 10,000 rows: taken"):
+    with pytest.warns(jaxci.JaxciWarning, match="1000 distinct whole numbers in 10,000 of its rows: taken"):
         jaxci.evaluate(y, y[::-1])
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_the_order_of_rows_does_not_make_classes_of_numbers():
+    """The first rows alone decided: those of sorted counts hold few values."""
+    rng = np.random.default_rng(0)
+    y = np.sort(np.round(rng.exponential(250, 12_000)).astype(int))
+    guess = np.clip(y + rng.integers(-30, 31, len(y)), 0, None)
+    mixed = rng.permutation(len(y))
+    whole, other = (jaxci.evaluate(y[rows], guess[rows], n_resamples=99) for rows in (np.arange(len(y)), mixed))
+    assert [row.statistic for row in whole] == [row.statistic for row in other]
+    assert whole["mean_absolute_error"].estimate == pytest.approx(other["mean_absolute_error"].estimate)
+
+
+def test_numbers_that_are_taken_for_classes_and_nearly_met_get_a_remark():
+    """Sixty counts in 2,000 rows are few enough for classes; ten kinds, or classes that are missed, are such."""
+    rng, near = np.random.default_rng(1), "predictions are mostly near misses"
+    y = rng.integers(0, 60, 2000)
+    close, missed = np.clip(y + rng.integers(-3, 4, 2000), 0, 59), np.where(rng.random(2000) < 0.4, y, y[::-1])
+    assert near in said_by(lambda: jaxci.evaluate(y, close, n_resamples=99))
+    assert near not in said_by(lambda: jaxci.evaluate(y, missed, n_resamples=99))
+    assert near not in said_by(lambda: jaxci.evaluate(y % 10, close % 10, n_resamples=99))
+    assert near not in said_by(lambda: jaxci.evaluate(y, close, metrics=["accuracy"], n_resamples=99))
 
 
 @pytest.mark.parametrize("kind", [pd.Categorical, lambda y: pd.Series(y).astype("category")])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.api.readers.arrays import as_array
+from jaxci.api.readers.categories import is_categorical
 from jaxci.api.readers.labels import ROWS_SEEN, has_fractions, is_classification, number_of_values
 from jaxci.checks import shown
 from jaxci.printing import first_few
@@ -16,6 +17,10 @@ MOST_APART = 0.05
 """Share of rows above which predictions that are not those of the highest score are remarked on."""
 LIKELIER = 0.5
 """The probability above which a class is the likelier one of two."""
+FEW_NUMBERS, MOST_RIGHT, NEARLY = 20, 0.5, 0.9
+"""More distinct whole numbers than these, of which at most that share are predicted exactly, with a correlation from
+that on, look like numbers to predict: predictions that are wrong classes are not near the right ones.
+"""
 
 
 def of_disagreement(codes: np.ndarray, scores: np.ndarray, columns: np.ndarray) -> list[tuple[str, str]]:
@@ -89,8 +94,24 @@ def of_many_numbers(what: str, targets: Any, predicted: Any, otherwise: str) -> 
     settled = array.squeeze().ndim > 1 or (predicted is not None and has_fractions(as_array("y_pred", predicted)))
     if settled or has_fractions(array) or is_classification(targets):
         return []
-    rows = f" in its first {ROWS_SEEN:,} rows" if len(array) > ROWS_SEEN else ""
+    rows = f" in {ROWS_SEEN:,} of its rows" if len(array) > ROWS_SEEN else ""
     return [
         f"{what} has {number_of_values(array)} distinct whole numbers{rows}: taken for numbers to predict, not for "
         f"classes; {otherwise}"
+    ]
+
+
+def of_near_classes(targets: Any, predicted: Any) -> list[str]:
+    """Remark on whole numbers that are taken for labels where predictions are seldom right, but nearly so."""
+    if predicted is None or is_categorical(targets):
+        return []
+    truth, guess = as_array("y_true", targets), as_array("y_pred", predicted)
+    numbers = all(one.ndim == 1 and one.dtype.kind in "iuf" for one in (truth, guess)) and len(truth) == len(guess)
+    if not numbers or number_of_values(truth) <= FEW_NUMBERS or np.mean(truth == guess) > MOST_RIGHT:
+        return []
+    if not np.ptp(guess) > 0 or np.corrcoef(truth.astype(float), guess.astype(float))[0, 1] < NEARLY:
+        return []
+    return [
+        f"y_true has {number_of_values(truth)} distinct whole numbers, taken for classes, but predictions are mostly "
+        "near misses: pass metrics=['mean_absolute_error'], or another of a regression, if these are numbers to predict"
     ]
