@@ -20,7 +20,15 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import stats
 
-from jaxci.inference.choice_by_rules import MOST_DRAWS, by_rules, few_in_many_classes, of_dependent_rows, ranks_many
+from jaxci.inference.choice_by_rules import (
+    MOST_DRAWS,
+    by_rules,
+    few_in_many_classes,
+    of_dependent_rows,
+    of_heavy_targets,
+    of_large_tables,
+    ranks_many,
+)
 from jaxci.inference.choice_of_differences import choose_difference
 from jaxci.inference.features import LARGEST, features_of, features_of_rows, strata_are_unlike
 from jaxci.inference.standings import (
@@ -147,6 +155,9 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
     if _is_share(statistic) and layout.units is None and layout.row_weights is None and max(tails.sides) < SIDE:
         why = "a proportion beyond the 95% of the cards, where Wilson's interval misses that of a few errors"
         return Choice(MidP(), f"{why} too often: mid-p")
+    large = of_large_tables(statistic, layout, n_resamples, sample)
+    if large is not None:
+        return large
     missed = _of_missed_classes(statistic, layout, n_resamples, tails, sample)
     if missed is not None:
         return missed
@@ -164,6 +175,9 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
     if not np.isfinite(statistic.bounds).all() and strata_are_unlike(statistic, sample, layout):
         why = "values that differ more between strata than within, as no card knows: influence within strata"
         return Choice(KurtosisT(), f"{why}, and Student's quantiles, further out where few decide")
+    heavy = of_heavy_targets(statistic, layout, sample)
+    if heavy is not None:
+        return heavy
     if layout.given in JUDGED:
         found = _by_cards(statistic, layout, n_resamples, tails, sample)
         if found is not None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from jaxci.inference.design import row_influence
-from jaxci.inference.features import LARGEST, differ_little, features_of_rows, weights_go_with_scores
+from jaxci.inference.features import LARGEST, differ_little, features_of_rows, heaviest_tails, weights_go_with_scores
 from jaxci.inference.slopes import effective_units
 from jaxci.inference.standings import (
     Choice,
@@ -42,6 +42,9 @@ from jaxci.statistics.summary import MeanStatistic, is_mean
 MOST_DRAWS = 4e9
 """Above so many draws (units times resamples) a smooth statistic gets the delta interval."""
 
+MOST_CELL_DRAWS = 1e9
+"""Above so many cells of tables (classes squared, times resamples) metrics of labels are not resampled."""
+
 MOST_AREA_DRAWS = 1e8
 """Above so many draws the area under one ROC curve is not resampled: a formula serves nearly as well, at once."""
 
@@ -56,6 +59,12 @@ are wrong. What every class adds that was not seen shifts a mean over many by mo
 ENOUGH_IN_CLASS = 10
 """Of so many classes that have fewer rows than that each, on average, intervals get a remark."""
 IN_MANY_CLASSES = "covered 32% to 98% in simulations of 15 to 100 classes of 5 rows"
+"""What is said of these, as ``benchmarks/many_classes.py`` found."""
+ENOUGH_WITHOUT_DRAWS = 100
+"""Of classes with fewer rows than that each, means over classes that are not resampled get a remark."""
+LEAST_BANK = 399
+"""So many resamples or more are worth naming."""
+WITHOUT_DRAWS = "covered 20% to 98% in simulations of 400 classes of 5 to 50 rows"
 """What is said of these, as ``benchmarks/many_classes.py`` found."""
 
 WEIGHED_BY_SCORE = (
@@ -77,6 +86,11 @@ FEW_DECIDING = {50: 3.0, 12: 2.0}
 """In so many clusters or more of which fewer than these decide a deviation, effectively, studentized intervals are up
 to 40 times as wide as needed and cover no more than those of ``kurtosis_t`` do.
 """
+
+HEAVY_TAILS = 5.0
+"""Kurtosis of targets, or of predictions, from which on no card tells of explained variances and correlations."""
+OF_HEAVY_TARGETS = "covered 56% to 94% in simulations, least of lognormal targets"
+"""What is said of these, as ``benchmarks/heavy_targets.py`` found."""
 
 LARGE_MEAN = 1000
 """From so many observations on the exact bootstrap of a bounded mean covers, which needs no draws."""
@@ -143,6 +157,22 @@ def _of_many_classes(statistic: Statistic, layout: Layout, sample: Sample, *, en
     return Choice(BCa(), why, remark=few_in_many_classes(sample, layout.n))
 
 
+def of_large_tables(statistic: Statistic, layout: Layout, n_resamples: int, sample: Sample) -> Choice | None:
+    """Choose for a metric of so many classes that their tables are not resampled; None for others."""
+    cells = float(sample.n_classes) ** 2
+    labels = isinstance(statistic, TableStatistic) and statistic.smooth and not statistic.is_proportion
+    if not labels or cells * n_resamples <= MOST_CELL_DRAWS:
+        return None
+    found, each, remark = _delta(statistic, layout.n_units), layout.n / sample.n_classes, None
+    if statistic.averages_classes and each < ENOUGH_WITHOUT_DRAWS:
+        remark = f"a mean over {sample.n_classes:,} classes of {each:.3g} rows on average, which is not resampled: 95% "
+        remark += f"intervals of such {WITHOUT_DRAWS}"
+        if (most := int(MOST_CELL_DRAWS / cells)) >= LEAST_BANK:
+            remark += f"; with n_resamples of {most:,} or fewer it is"
+    why = f"tables of {sample.n_classes:,} classes are too large to resample so often: the delta method"
+    return found._replace(reason=why, remark=remark)
+
+
 def few_in_many_classes(sample: Sample, n: int) -> str | None:
     """Say that many classes have too few of n rows to tell what they score; None of fewer classes, or of more rows."""
     each = n / max(sample.n_classes, 1)
@@ -174,6 +204,18 @@ def _choose_mean(statistic: MeanStatistic, layout: Layout, *, enough: bool) -> C
         Exact(endpoints="bca"),
         "a mean (or its root): BCa endpoints of the exact bootstrap distribution, free of Monte-Carlo error",
     )
+
+
+def of_heavy_targets(statistic: Statistic, layout: Layout, sample: Sample) -> Choice | None:
+    """Choose where targets have heavy tails, of which no card tells: a few rows decide what there is to explain."""
+    kurtosis = heaviest_tails(statistic, sample) if layout.given <= {"strata"} else 0.0
+    if kurtosis < HEAVY_TAILS:
+        return None
+    heavy = f"targets or predictions with heavy tails (kurtosis {kurtosis:.3g})"
+    scale = "log_complement" if statistic.bounds == SCALES["log_complement"].bounds else _scale(statistic)
+    why = f"{heavy}, of which no card tells: influence on the scale {scale!r}, and Student's quantiles, further out"
+    remark = f"{heavy}: few rows decide, and 95% intervals of such data {OF_HEAVY_TARGETS}"
+    return Choice(KurtosisT(scale=scale), f"{why} where few rows decide", remark=remark)
 
 
 def _choose_ranking(

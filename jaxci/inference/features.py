@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from jaxci.inference.design import natural_values
 from jaxci.intervals.cards import Features, shape_of
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.ranking import ScoreRanking
+from jaxci.statistics.regression import QuadraticStatistic
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic
 
@@ -22,8 +23,10 @@ GOES_WITH, GOES_SURELY = 0.3, 3.0
 """Rank correlation from which on weights go with scores, and how many times its error it is without any, at least."""
 
 
-UNLIKE = 1.5
-"""Times as much as within strata that values vary together, from which on strata are unlike."""
+UNLIKE, BY_CHANCE = 1.5, 0.01
+"""Times as much as within strata that values vary together, from which on strata are unlike, and the level at which
+chance is ruled out.
+"""
 
 
 def features_of(statistic: Statistic, sample: Sample, layout: Layout) -> Features:
@@ -62,6 +65,17 @@ def weights_go_with_scores(sample: Sample, weights: np.ndarray) -> bool:
     return False
 
 
+def heaviest_tails(statistic: Statistic, sample: Sample) -> float:
+    """Return the largest kurtosis of the columns whose spread a statistic reads; 0 where it reads none.
+
+    Cards know the shape of the errors alone: their targets are normal.
+    """
+    if not isinstance(statistic, QuadraticStatistic):
+        return 0.0
+    columns = [np.asarray(getattr(sample, name))[: sample.n] for name in statistic.spread_of]
+    return max(float(shape_of(column, sample.counts)[1]) for column in columns)
+
+
 def strata_are_unlike(statistic: Statistic, sample: Sample, layout: Layout) -> bool:
     """Whether the values that are averaged vary much less within strata than they do together."""
     if layout.strata is None or not isinstance(statistic, MeanStatistic):
@@ -69,10 +83,14 @@ def strata_are_unlike(statistic: Statistic, sample: Sample, layout: Layout) -> b
     strata = layout.strata if layout.units is None else layout.strata[layout.units]
     counts = np.ones(len(strata)) if layout.counts is None else layout.counts
     values, held = np.asarray(statistic.row_values(sample))[: len(strata)], np.bincount(strata, counts)
+    n, groups = float(counts.sum()), np.count_nonzero(held)
     apart = values - (np.bincount(strata, counts * values) / np.maximum(held, 1))[strata]
-    within = float(counts @ apart**2) / max(counts.sum() - np.count_nonzero(held), 1)
-    together = float(counts @ (values - np.average(values, weights=counts)) ** 2) / max(counts.sum() - 1, 1)
-    return together > UNLIKE * within
+    left = float(counts @ apart**2)
+    between = float(counts @ (values - np.average(values, weights=counts)) ** 2) - left
+    within = left / max(n - groups, 1)
+    if groups < 2 or n <= groups or (between + left) / (n - 1) <= UNLIKE * within:
+        return False
+    return within == 0 or float(special.fdtrc(groups - 1, n - groups, between / (groups - 1) / within)) < BY_CHANCE
 
 
 def features_of_rows(statistic: Statistic, sample: Sample) -> Features:

@@ -20,7 +20,7 @@ from jaxci.resampling.multinomial_rows import rows_in_cache
 from jaxci.resampling.threads import each
 from jaxci.special import namespace
 from jaxci.statistics.base import LinearStatistic, RankedStatistic
-from jaxci.statistics.sums import padded
+from jaxci.statistics.sums import CellsOfUnits, padded
 
 CACHE_BUDGET = 32 * 2**20
 """Default bytes the chunks in work may use on a CPU: more falls out of the cache and runs slower."""
@@ -122,12 +122,13 @@ def _streamed(
 def bytes_per_replicate(program: Program, *, errors: bool = False, narrow: bool = False) -> int:
     """Estimate the bytes that one replicate of a chunk needs at its peak; ``narrow``, where its counts have 8 bits."""
     units = len(program.multiplicity)
+    tables = [math.prod(source.cells.shape) for source in program.sources if isinstance(source, CellsOfUnits)]
     if _light(program) and not errors:
-        return (4 if narrow else 32) * units
+        return max((4 if narrow else 32) * units, 16 * max(tables, default=0))
     leaves = [x for source in program.sources for x in jax.tree.leaves(source)]
     rows = max((np.shape(x)[0] for x in leaves if np.ndim(x) > 0), default=0)
     classes = max((np.shape(x)[-1] for x in leaves if np.ndim(x) > 1), default=1)
-    per = 4 * units + rows * (1 + 6 * classes)
+    per = 4 * units + max(rows * (1 + 6 * classes), 2 * max(tables, default=0))
     if errors:
         per += (2 * units + 6 * rows) * len(program.statistics)
     return 8 * per

@@ -117,6 +117,8 @@ class QuadraticStatistic(MomentStatistic):
 
     task = "regression"
     inputs = ("y_true", "y_pred")
+    spread_of: ClassVar[tuple[str, ...]] = ("y_true",)
+    """Columns whose variance it reads beside that of the errors."""
 
 
 def _explained(residual: jax.Array, spread: jax.Array, force_finite: bool) -> jax.Array:
@@ -202,6 +204,7 @@ class PearsonR(QuadraticStatistic):
     """
 
     bounds = (-1.0, 1.0)
+    spread_of = ("y_true", "y_pred")
 
     def prepare(self, sample: Sample) -> Features:
         """Return the products, of degree up to two, of both columns, standardized."""

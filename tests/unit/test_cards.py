@@ -2,6 +2,8 @@
 
 import math
 import re
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -15,6 +17,7 @@ from jaxci.coverage.cards import rows_of
 from jaxci.coverage.results import as_columns
 from jaxci.distributions import Cells, Clustered, GaussianClasses, Parametric
 from jaxci.inference import choice
+from jaxci.inference.choice_by_rules import OF_HEAVY_TARGETS
 from jaxci.intervals.base import tails
 from jaxci.intervals.cards import (
     FARTHEST,
@@ -28,6 +31,7 @@ from jaxci.intervals.cards import (
     name_on_cards,
     shape_of,
 )
+from jaxci.intervals.kurtosis import KurtosisT
 from jaxci.statistics import F1, Mean
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import METRICS
@@ -612,3 +616,43 @@ def test_a_mean_of_clusters_is_judged_as_one_of_values_like_their_means(failing,
     found = jaxci.evaluate(np.repeat(values, 3), metrics=[mean], groups=np.repeat(np.arange(50), 3), rng=0)
     said = " ".join(found.rows[0].warnings)
     assert ("of independent values like the means of these clusters" in said) == told
+
+
+@pytest.mark.parametrize("metric", ["r2", "explained_variance", "pearsonr"])
+def test_heavy_tailed_targets_are_not_judged_by_cards_of_normal_ones(metric):
+    """Cards know the errors alone: lognormal targets were covered .77 to .86, with 94.7% quoted beside them."""
+    rng = np.random.default_rng(3)
+    light = rng.normal(size=200)
+    heavy, noise = np.exp(1.2 * light), rng.normal(size=200)
+    found = jaxci.evaluate(heavy, heavy + noise, metrics=[metric], rng=0)[metric]
+    scale = "fisher" if metric == "pearsonr" else "log_complement"
+    assert found.method == KurtosisT(scale=scale)
+    assert any(OF_HEAVY_TARGETS in remark for remark in found.warnings)
+    assert "simulated designs" in jaxci.evaluate(light, light + noise, metrics=[metric], rng=0)[metric].reason
+    predicted = jaxci.evaluate(light, light**5, metrics=[metric], rng=0)[metric].method
+    assert isinstance(predicted, KurtosisT) == (metric == "pearsonr")
+
+
+@pytest.mark.parametrize("metric", ["f1_macro", "balanced_accuracy", "matthews_corrcoef"])
+def test_tables_of_very_many_classes_are_not_resampled(metric):
+    """Of 8,142 classes 200 tables at a time took 107 GB."""
+    rng, few = np.random.default_rng(3), {"n_resamples": 199, "rng": 0}
+    y, guess = of_many_classes(rng, 400, 20, 0.9)
+    found = jaxci.interval(metric, y, guess, rng=0)
+    assert found.method.name == "delta"
+    assert any("a mean over 400 classes of 20 rows" in x for x in found.warnings) == (metric == "f1_macro")
+    assert jaxci.interval(metric, y, guess, **few).method.name != "delta"
+    low, high = found.confidence_interval
+    assert found.estimate == pytest.approx((low + high) / 2, abs=0.2 * (high - low))
+
+
+@pytest.mark.slow
+def test_resamples_of_very_many_classes_take_little_memory():
+    program = (
+        "import resource, numpy as np, jaxci; rng = np.random.default_rng(0);"
+        "y = rng.integers(0, 3000, 9000); guess = np.where(rng.random(9000) < 0.8, y, rng.integers(0, 3000, 9000));"
+        "jaxci.interval('matthews_corrcoef', y, guess, method='percentile', n_resamples=99);"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    said = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=True)
+    assert int(said.stdout) < 3_000_000  # KiB; all 99 tables at once are 7 GB

@@ -15,7 +15,7 @@ import pytest
 
 import jaxci
 from jaxci.inference import drawing
-from jaxci.inference.choice_by_rules import IN_MANY_CLASSES
+from jaxci.inference.choice_by_rules import IN_MANY_CLASSES, OF_HEAVY_TARGETS, WITHOUT_DRAWS
 from jaxci.intervals.bootstrap import ExpandedPercentile
 from jaxci.intervals.cards import cards
 
@@ -482,16 +482,35 @@ def how_often_a_board_holds() -> list[str]:
 @on("choose")
 def metrics_of_many_classes() -> list[str]:
     def covered(method: str, *rows: int) -> str:
-        designs = [x for x in kept("many_classes")["designs"] if x["rows"] in rows]
+        designs = [x for x in kept("many_classes")["designs"] if x["rows"] in rows and x["classes"] <= 100]
         found = [one[method][0] for x in designs for one in x["coverage, width, warned"].values()]
         return f"{min(found):.3f} to {max(found):.3f}".replace("0.", ".")
 
     few = covered("auto", 5)
+    large = [x["coverage, width, warned"] for x in kept("many_classes")["designs"] if x["classes"] > 100]
+    means = [100 * found["auto"][0] for x in large for metric, found in x.items() if metric != "matthews_corrcoef"]
+    assert f"covered {min(means):.0f}% to {max(means):.0f}% in simulations of 400 classes" in WITHOUT_DRAWS
+    other = [x["matthews_corrcoef"]["auto"][0] for x in large]
     assert IN_MANY_CLASSES.startswith(f"covered {100 * float(few[:4]):.0f}% to {100 * float(few[-4:]):.0f}% in")
     return [
         f"`bca`, which covers {covered('auto', 10, 20)} in simulations of 15 to 100 classes of 10 or 20 rows",
         f"({few} of 5 rows)",
         f"shifts a mean over many, {covered('proper_bayesian', 10, 20)}",
+        f"means over 400 classes of 5 to 50 rows were covered {min(means):.0f}% to {max(means):.0f}%, "
+        f"Matthews correlations {100 * min(other):.0f}% to {100 * max(other):.0f}%",
+    ]
+
+
+@on("choose")
+def explained_variances_of_heavy_targets() -> list[str]:
+    designs = [x for x in kept("heavy_targets")["designs"] if x["targets"] != "normal"]
+    held = [one for x in designs for one in x["coverage, width over the needed, warned"].values()]
+    auto, percentile = ([one[method][0] for one in held] for method in ("auto", "percentile"))
+    assert f"covered {100 * min(auto):.0f}% to {100 * max(auto):.0f}% in simulations" in OF_HEAVY_TARGETS
+    widest = max(one["auto"][1] for one in held)
+    return [
+        f"{min(auto):.2f} to {max(auto):.2f}, at most {widest:.1f} times as wide as needed",
+        f"`percentile`: {min(percentile):.2f} to {max(percentile):.2f}",
     ]
 
 
