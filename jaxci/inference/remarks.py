@@ -273,7 +273,7 @@ def _least_sizes(
         yield least, f"intervals for {what} {less}"
     if statistic.averages_classes:
         yield 50, f"intervals for averaged metrics {less}"
-    if not isinstance(statistic, Paired) and values is not None and len(values) >= 3:
+    if not isinstance(statistic, Paired) and values is not None and len(values) >= 2:
         skewed = _skewness(values) > 2
         yield (75, f"intervals for strongly skewed values {less}") if skewed else (25, f"intervals for a mean {less}")
     elif layout.units is not None and "influence" in method.needs and not isinstance(statistic, Paired):

@@ -122,7 +122,7 @@ def _streamed(
 def bytes_per_replicate(program: Program, *, errors: bool = False, narrow: bool = False) -> int:
     """Estimate the bytes that one replicate of a chunk needs at its peak; ``narrow``, where its counts have 8 bits."""
     units = len(program.multiplicity)
-    tables = [math.prod(source.cells.shape) for source in program.sources if isinstance(source, CellsOfUnits)]
+    tables = [source.cells.whole for source in program.sources if isinstance(source, CellsOfUnits)]
     if _light(program) and not errors:
         return max((4 if narrow else 32) * units, 16 * max(tables, default=0))
     leaves = [x for source in program.sources for x in jax.tree.leaves(source)]

@@ -104,6 +104,11 @@ class PairedCells:
         """Number of joint cells."""
         return self.joint.size
 
+    @property
+    def whole(self) -> int:
+        """Cells of the tables that a resample takes at its widest: the joint one, or that of each model."""
+        return max(self.joint.whole, 2 * self.first.whole)
+
     def weights_of(self, layout: Layout) -> np.ndarray:
         """Weight per joint cell of the rows of ``layout``."""
         return self.joint.weights_of(layout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import jax
@@ -190,6 +191,11 @@ class Cells:
     def size(self) -> int:
         """C, the number of cells, padding included."""
         return self.cells.shape[0]
+
+    @property
+    def whole(self) -> int:
+        """Cells of the whole table, which a resample takes at its widest."""
+        return math.prod(self.shape)
 
     @functools.cached_property
     def counts(self) -> np.ndarray:
