@@ -163,14 +163,14 @@ def of_large_tables(statistic: Statistic, layout: Layout, n_resamples: int, samp
     labels = isinstance(statistic, TableStatistic) and statistic.smooth and not statistic.is_proportion
     if not labels or cells * n_resamples <= MOST_CELL_DRAWS:
         return None
-    found, each, remark = _delta(statistic, layout.n_units), layout.n / sample.n_classes, None
+    method, each, remark = Delta(use_t=layout.units is not None), layout.n / sample.n_classes, None
     if statistic.averages_classes and each < ENOUGH_WITHOUT_DRAWS:
         remark = f"a mean over {sample.n_classes:,} classes of {each:.3g} rows on average, which is not resampled: 95% "
         remark += f"intervals of such {WITHOUT_DRAWS}"
         if (most := int(MOST_CELL_DRAWS / cells)) >= LEAST_BANK:
             remark += f"; with n_resamples of {most:,} or fewer it is"
     why = f"tables of {sample.n_classes:,} classes are too large to resample so often: the delta method"
-    return found._replace(reason=why, remark=remark)
+    return Choice(method, why, remark=remark)
 
 
 def few_in_many_classes(sample: Sample, n: int) -> str | None:

@@ -77,7 +77,7 @@ def heaviest_tails(statistic: Statistic, sample: Sample) -> float:
 
 
 def strata_are_unlike(statistic: Statistic, sample: Sample, layout: Layout) -> bool:
-    """Whether the values that are averaged vary much less within strata than they do together."""
+    """Whether the values that are averaged vary much less within strata than they do together, but vary."""
     if layout.strata is None or not isinstance(statistic, MeanStatistic):
         return False
     strata = layout.strata if layout.units is None else layout.strata[layout.units]
@@ -88,9 +88,9 @@ def strata_are_unlike(statistic: Statistic, sample: Sample, layout: Layout) -> b
     left = float(counts @ apart**2)
     between = float(counts @ (values - np.average(values, weights=counts)) ** 2) - left
     within = left / max(n - groups, 1)
-    if groups < 2 or n <= groups or (between + left) / (n - 1) <= UNLIKE * within:
+    if groups < 2 or n <= groups or within == 0 or (between + left) / (n - 1) <= UNLIKE * within:
         return False
-    return within == 0 or float(special.fdtrc(groups - 1, n - groups, between / (groups - 1) / within)) < BY_CHANCE
+    return float(special.fdtrc(groups - 1, n - groups, between / (groups - 1) / within)) < BY_CHANCE
 
 
 def features_of_rows(statistic: Statistic, sample: Sample) -> Features:
