@@ -24,6 +24,11 @@ LEAST = {False: 0.25, True: 1.0}
 """Least share of what blocks show that the variance is taken for, where slopes do not and do sum to more than that."""
 FURTHEST, STANDS_OUT = 31, 1.2
 """How far back a row may depend on another, and how much more alike they are than the most alike ones of noise."""
+MOST_ALIKE, FEWEST_DEGREES = 0.25, 3.0
+"""Largest share of the rows that count as one, and fewest degrees of freedom, where a range has one end.
+
+There a variance that is far too large would not add to an interval but multiply its end.
+"""
 MOST_LEFT_OUT = 5000
 """Up to so many rows a statistic without derivatives is computed without each."""
 
@@ -34,8 +39,11 @@ def block_length(series: np.ndarray, resampling: str) -> float:
     return found.stationary if resampling == "stationary" else float(np.ceil(found.circular))
 
 
-def dependence(series: np.ndarray, length: float, resampling: str) -> Dependence:
-    """Compare the long-run variance of the :func:`influence` of rows (n,) with that which blocks show."""
+def dependence(series: np.ndarray, length: float, resampling: str, *, one_end: bool = False) -> Dependence:
+    """Compare the long-run variance of the :func:`influence` of rows (n,) with that which blocks show.
+
+    Where the range of the statistic has ``one_end`` it is held by :data:`MOST_ALIKE` and :data:`FEWEST_DEGREES`.
+    """
     apart = series - series.mean()
     degrees = max(2, int(0.4 * len(series) ** (2 / 3)))
     largest = np.abs(apart).max()
@@ -46,12 +54,16 @@ def dependence(series: np.ndarray, length: float, resampling: str) -> Dependence
     found, steep = _long_run(season.left, degrees)
     of_left = _of_blocks(season.left, length, resampling)
     found = max(found, LEAST[steep] * of_left) + season.variance
-    effect = found / float(apart @ apart / len(apart))
+    variance = float(apart @ apart / len(apart))
+    if one_end:
+        found = min(found, MOST_ALIKE * len(apart) * variance)
+    effect = found / variance
     alone = float(spread(apart, KurtosisT().mass).degrees_of_freedom)
     few = max(effect, 1.0) * max(1 / alone - 1 / len(apart), 0.0)  # beyond what normal values, which the waves take, do
     of_blocks = _of_blocks(apart, length, resampling) if season.waves else of_left
     ratio = float(np.sqrt(found / of_blocks)) if of_blocks > 0 else 1.0
-    return Dependence(effect, degrees, ratio, max(1.0, 1 / (1 / degrees + few)), steep)
+    least = min(FEWEST_DEGREES, degrees) if one_end else 1.0
+    return Dependence(effect, degrees, ratio, max(least, 1 / (1 / degrees + few)), steep)
 
 
 def _fixed_season(apart: np.ndarray) -> Season:

@@ -101,7 +101,8 @@ def settle_blocks(entries: Sequence[Entry], sample: Sample, layout: Layout, sett
         series = influence(entry, sample, layout) if estimated or reads_dependence else np.zeros(0)
         length = settings.block_length or block_length(series, settings.resampling)
         if reads_dependence:
-            entry.dependence = dependence(series, length, settings.resampling)
+            one_end = sum(np.isfinite(entry.statistic.bounds)) == 1
+            entry.dependence = dependence(series, length, settings.resampling, one_end=one_end)
             entry.remarks += [STEEP] if entry.dependence.steep else []
             entry.reason += f"; design effect {entry.dependence.effect:.3g}" if "replicates" not in entry.needs else ""
         if entry.method.reads_resamples:

@@ -48,10 +48,11 @@ class BlockT(BootstrapMethod):
     owe to the one before (slope with Kendall's correction, at most .97 [2]_), and to one further back that stands out,
     by the squares of the first ``.4 n^(2/3)`` cosine waves [1]_. It is a quarter of what blocks show at least, and all
     of that in smooth series, whose slopes sum to more than .97. These are its degrees of freedom, fewer where few rows
-    decide, by the kurtosis of the derivatives (:func:`~jaxci.intervals.kurtosis.spread`). A season that stays the same
-    is taken out of all this, and adds the variance of its own mean (:mod:`jaxci.inference.seasons`). Differences of
-    areas and of metrics of labels reach further away from 0, as rows on which models differ would have come together
-    (:mod:`jaxci.intervals.unseen`).
+    decide, by the kurtosis of the derivatives (:func:`~jaxci.intervals.kurtosis.spread`). Of a range with one end, of
+    which a wrong variance multiplies the other, the variance is n/4 times that of independent rows at most, and its
+    degrees of freedom are 3 at least. A season that stays the same is taken out of all this, and adds the variance of
+    its own mean (:mod:`jaxci.inference.seasons`). Differences of areas and of metrics of labels reach further away from
+    0, as rows on which models differ would have come together (:mod:`jaxci.intervals.unseen`).
 
     Asymptotic in the number of rows. Of means and medians of autoregressions it covers 93% to 97% with slopes up to .6,
     from 100 rows on, and 89% to 95% at .9; less of areas under curves near 1, as no resample holds a mistake that was

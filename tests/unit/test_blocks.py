@@ -324,10 +324,21 @@ def test_means_of_ranges_with_ends_stay_within():
     y = np.abs(series(60, 0.9))
     found = jaxci.interval("mean_absolute_error", np.zeros(60), y, rng=0, **STATIONARY)
     drawn = np.log(found.bootstrap_distribution)
-    _, _, ratio, degrees, _ = dependence(y, optimal_block_lengths(y).stationary, "stationary")
+    _, _, ratio, degrees, _ = dependence(y, optimal_block_lengths(y).stationary, "stationary", one_end=True)
     reach = ratio * stats.t.ppf(0.975, degrees) / stats.norm.ppf(0.975)
     expected = np.exp(np.median(drawn) + reach * (np.quantile(drawn, [0.025, 0.975]) - np.median(drawn)))
     np.testing.assert_allclose(found.confidence_interval, expected, rtol=0.02)
+
+
+def test_variances_that_are_hardly_known_do_not_multiply_the_ends_of_a_range():
+    e = lfilter([np.sqrt(0.19)], [1, -0.9], np.random.default_rng([0, 21]).normal(size=660))[600:]
+    low, high = jaxci.interval("mean_squared_error", np.zeros(60), e, rng=0, **STATIONARY).confidence_interval
+    assert 0.01 < low < 1 < high < 20  # it was 3e-8 to 1e5
+    length = optimal_block_lengths(e**2).stationary
+    free, held = (dependence(e**2, length, "stationary", one_end=one_end) for one_end in (False, True))
+    assert (free.effect > 20, free.degrees_of_variance) == (True, 1.0)
+    assert (held.effect, held.degrees_of_variance) == (pytest.approx(15), 3.0)
+    assert held.ratio**2 / held.effect == pytest.approx(free.ratio**2 / free.effect)
 
 
 @pytest.mark.slow
