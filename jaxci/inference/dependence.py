@@ -7,7 +7,7 @@ from scipy.fft import dct
 
 from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, unit_program
-from jaxci.inference.seasons import Season, same_season, without_season
+from jaxci.inference.seasons import LEAST_ROWS, Season, same_season, without_season
 from jaxci.inference.slopes import slopes
 from jaxci.intervals.blocks import Dependence
 from jaxci.intervals.kurtosis import KurtosisT, spread
@@ -21,9 +21,14 @@ from jaxci.statistics.sample import Sample
 STEEPEST = 0.97
 """Largest sum of the slopes of a row on those before."""
 LEAST = {False: 0.25, True: 1.0}
-"""Least share of what blocks show that the variance is taken for, where slopes do not and do sum to more than that."""
+"""Least share of what blocks show that the variance is taken for; all of it where slopes sum to more than that.
+
+And where blocks are longer than the waves by which the variance is estimated: these do not see what changes so slowly.
+"""
 FURTHEST, STANDS_OUT = 31, 1.2
 """How far back a row may depend on another, and how much more alike they are than the most alike ones of noise."""
+CYCLE = -0.5
+"""Largest slope on the row before the last by which rows may go in cycles, whose roots have a modulus of .7 or more."""
 MOST_ALIKE, FEWEST_DEGREES = 0.25, 3.0
 """Largest share of the rows that count as one, and fewest degrees of freedom, where a range has one end.
 
@@ -53,7 +58,7 @@ def dependence(series: np.ndarray, length: float, resampling: str, *, one_end: b
     season = _fixed_season(apart)
     found, steep = _long_run(season.left, degrees)
     of_left = _of_blocks(season.left, length, resampling)
-    found = max(found, LEAST[steep] * of_left) + season.variance
+    found = max(found, LEAST[steep or length * degrees > len(apart)] * of_left) + season.variance
     variance = float(apart @ apart / len(apart))
     if one_end:
         found = min(found, MOST_ALIKE * len(apart) * variance)
@@ -83,15 +88,35 @@ def _fixed_season(apart: np.ndarray) -> Season:
 def _long_run(apart: np.ndarray, degrees: int) -> tuple[float, bool]:
     """Return the long-run variance of a series with mean 0, as that of an autoregression's own noise.
 
-    A row depends on the one before and, where what is left tells so, on one further back and the one before that. Also
-    returned is whether slopes sum to more than :data:`STEEPEST`, as those of smooth series do.
+    A row depends on the one before and, where what is left tells so, on one further back and the one before that; or
+    on the two before, where rows go in cycles and these leave less noise. Also returned is whether slopes sum to more
+    than :data:`STEEPEST`, as those of smooth series do.
     """
     slope, noise, steep = _autoregression(apart, (1,))
+    cycle = None if steep else _cycle(apart)
     further = _further_back(noise)
     if further:
         slope, noise, steep = _autoregression(apart, (1, further, further + 1))
+    if cycle and np.mean(cycle[1] ** 2) < np.mean(noise**2):
+        (slope, noise), steep = cycle, False
     waves = dct(noise - noise.mean(), norm="ortho")[1 : degrees + 1]
     return float(np.mean(waves**2)) / (1 - slope) ** 2, steep
+
+
+def _cycle(apart: np.ndarray) -> tuple[float, np.ndarray] | None:
+    """Return the sum of the slopes on the two rows before, and the noise; None where these do not tell of a cycle.
+
+    In a cycle that is not smooth slopes have complex roots. Their correction is that of Shaman and Stine (1988).
+    """
+    n = len(apart)
+    if n < LEAST_ROWS:
+        return None
+    before = np.stack([apart[1:-1], apart[:-2]], axis=1)
+    slopes = np.linalg.lstsq(before, apart[2:], rcond=None)[0]
+    one, two = map(float, slopes)
+    if two > CYCLE or one**2 + 4 * two >= 0 or one + two > STEEPEST:
+        return None
+    return min(one + two + (3 + one + 5 * two) / n, STEEPEST), apart[2:] - before @ slopes
 
 
 def _autoregression(apart: np.ndarray, lags: tuple[int, ...]) -> tuple[float, np.ndarray, bool]:

@@ -46,17 +46,19 @@ class BlockT(BootstrapMethod):
 
     The long-run variance is that of the derivatives of the statistic in the weights of the rows: of what a row does not
     owe to the one before (slope with Kendall's correction, at most .97 [2]_), and to one further back that stands out,
-    by the squares of the first ``.4 n^(2/3)`` cosine waves [1]_. It is a quarter of what blocks show at least, and all
-    of that in smooth series, whose slopes sum to more than .97. These are its degrees of freedom, fewer where few rows
-    decide, by the kurtosis of the derivatives (:func:`~jaxci.intervals.kurtosis.spread`). Of a range with one end, of
-    which a wrong variance multiplies the other, the variance is n/4 times that of independent rows at most, and its
-    degrees of freedom are 3 at least. A season that stays the same is taken out of all this, and adds the variance of
-    its own mean (:mod:`jaxci.inference.seasons`). Differences of areas and of metrics of labels reach further away from
-    0, as rows on which models differ would have come together (:mod:`jaxci.intervals.unseen`).
+    or to the two before where rows go in cycles [3]_, by the squares of the first ``.4 n^(2/3)`` cosine waves [1]_. It
+    is a quarter of what blocks show at least, and all of that where blocks are longer than these waves, and in smooth
+    series, whose slopes sum to more than .97. These are its degrees of freedom, fewer where few rows decide, by the
+    kurtosis of the derivatives (:func:`~jaxci.intervals.kurtosis.spread`). Of a range with one end, of which a wrong
+    variance multiplies the other, the variance is n/4 times that of independent rows at most, and its degrees of
+    freedom are 3 at least. A season that stays the same is taken out of all this, and adds the variance of its own mean
+    (:mod:`jaxci.inference.seasons`). Differences of areas and of metrics of labels reach further away from 0, as rows
+    on which models differ would have come together (:mod:`jaxci.intervals.unseen`).
 
     Asymptotic in the number of rows. Of means and medians of autoregressions it covers 93% to 97% with slopes up to .6,
     from 100 rows on, and 89% to 95% at .9; less of areas under curves near 1, as no resample holds a mistake that was
-    not seen (``docs/time.md``).
+    not seen. It covers less where what is asked for changes slowly beside how long it was seen, above all below noise
+    that hides it, and less of spreads and tails (``docs/time.md``).
 
     References
     ----------
@@ -64,6 +66,8 @@ class BlockT(BootstrapMethod):
        Economic Statistics 36, 541-559, equations (4) and (10).
     .. [2] Andrews & Monahan (1992), An improved heteroskedasticity and autocorrelation consistent covariance matrix
        estimator, Econometrica 60, 953-966.
+    .. [3] Shaman & Stine (1988), The bias of autoregressive coefficient estimators, Journal of the American Statistical
+       Association 83, 842-848.
     """
 
     name = "block_t"
@@ -114,7 +118,7 @@ class BlockWilson(ProportionMethod):
     agree, nothing tells how they depend on each other: then n^(1/3) neighbours count as one.
 
     Asymptotic in the number of rows. Of shares of .68 and .95 of autoregressions it covers 94% to 100% with slopes
-    up to .6, from 100 rows on, and 88% to 98% at .9 (``docs/time.md``).
+    up to .6, from 100 rows on, and 88% to 98% at .9; less where they change more slowly (``docs/time.md``).
     """
 
     name = "block_wilson"

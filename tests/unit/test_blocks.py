@@ -384,6 +384,28 @@ def test_rows_may_depend_on_those_of_the_same_weekday():
     assert np.mean(alone) < 0.06
 
 
+@pytest.mark.parametrize(("modulus", "period"), [(0.95, 12), (0.9, 7), (0.9, 5)])
+def test_a_cycle_is_not_taken_for_rows_that_hardly_return(modulus, period):
+    one, two = 2 * modulus * np.cos(2 * np.pi / period), -(modulus**2)
+    found = []
+    for seed in range(20):
+        x = lfilter([1.0], [1.0, -one, -two], np.random.default_rng(seed).normal(size=1000))[500:]
+        known = dependence(x, optimal_block_lengths(x).stationary, "stationary")
+        assert not known.steep
+        found.append(known.effect * x.var())
+    assert np.mean(found) * (1 - one - two) ** 2 == pytest.approx(1.1, abs=0.2)  # it was 2.6 to 34
+
+
+def test_blocks_longer_than_the_waves_tell_of_what_these_do_not_see():
+    rng = np.random.default_rng(0)
+    x = np.sqrt(0.3 * (1 - 0.99**2)) * series(8000, 0.99) + np.sqrt(0.7) * rng.normal(size=8000)
+    long, short = (dependence(x, length, "stationary") for length in (150.0, 49.0))
+    assert long.degrees * 49 < 8000 < long.degrees * 150
+    assert long.ratio == 1
+    assert 0.5 < short.ratio < 1  # as half of what blocks show, or more
+    assert long.effect > 1.2 * short.effect
+
+
 def wave(n, period, start=0.0):
     return 3 * np.sin(2 * np.pi * (np.arange(n) + start) / period)
 
