@@ -28,11 +28,13 @@ STEEP = (
     "rows follow each other so closely that their variance in the long run is hardly known: 95% intervals of such "
     "series covered 81% to 93% in simulations; rows further apart tell more"
 )
+WORST = "of what changes slowly or in spells"
+"""What intervals of blocks cover least: a slow state below noise looks like independent rows to any estimate."""
 HARDLY_ANY = 3
 """Below so many blocks nothing is known of what intervals cover."""
-FEW_BLOCKS = {20: "6% to 100%", 60: "63% to 97%", 200: "87% to 95%"}
-FEW_BLOCKS_STRETCHED = {20: "86% to 100%", 60: "90% to 100%"}
-FEW_BLOCKS_OF_SHARES = {20: "96% to 98%", 60: "88% to 100%"}
+FEW_BLOCKS = {20: "6% to 100%", 60: "46% to 97%", 200: "71% to 95%"}
+FEW_BLOCKS_STRETCHED = {20: "62% to 100%", 60: "72% to 100%", 200: "80% to 96%"}
+FEW_BLOCKS_OF_SHARES = {20: "64% to 98%", 60: "64% to 100%", 200: "86% to 96%"}
 """What 95% intervals covered in simulations of fewer blocks than these: percentiles, and methods that allow for them
 with resamples and without.
 
@@ -121,12 +123,11 @@ def settle_blocks(entries: Sequence[Entry], sample: Sample, layout: Layout, sett
         told = FEW_BLOCKS_STRETCHED if entry.method.reads_resamples else FEW_BLOCKS_OF_SHARES
         for few, covered in (told if reads_dependence else FEW_BLOCKS).items():
             if layout.n < few * least:
-                worst = "of" if reads_dependence else "for areas and shares near 1 of"
+                worst = "of spreads and of tails" if reads_dependence else "for areas and shares near 1"
                 advice = "more rows help" if reads_dependence else "method='auto' allows for it, and more rows help"
                 entry.remarks.append(
                     f"{layout.n} rows are {layout.n / least:.0f} blocks of {least:.3g}: 95% intervals of fewer "
-                    f"than {few} blocks covered {covered} in simulations, least {worst} rows that follow each other "
-                    f"closely; {advice}"
+                    f"than {few} blocks covered {covered} in simulations, least {WORST}, and {worst}; {advice}"
                 )
                 break
 
