@@ -177,7 +177,11 @@ SPREADS: dict[str, tuple[Callable[..., Made], float]] = {
 HARDER = [
     *(("below noise", n, 0.95, name) for n in (100, 500, 2000) for name in ("mean", "accuracy of 80%")),
     *(("below noise", 8000, 0.99, name) for name in ("mean", "accuracy of 80%")),
-    *(("autoregression", n, 0.9, name) for n in (100, 500) for name in ("std", "mean_squared_error", "90% quantile")),
+    *(
+        ("autoregression", n, 0.9, name)
+        for n in (30, 100, 500)
+        for name in ("std", "mean_squared_error", "90% quantile")
+    ),
     *(
         ("autoregression", n, 0.97, name)
         for n in (100, 500)

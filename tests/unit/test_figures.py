@@ -807,7 +807,7 @@ def harder_to_tell() -> list[str]:
     }
 
     def line(law: tuple[str, float], name: str) -> str:
-        cells = ["; ".join(found[*law, name, n]) if (*law, name, n) in found else "" for n in (100, 500, 2000)]
+        cells = ["; ".join(found[*law, name, n]) if (*law, name, n) in found else "" for n in (30, 100, 500, 2000)]
         return " ".join(f"| {laws[law]} | {names[name]} | {' | '.join(cells)} |".split())
 
     lines = [line(law, name) for law in laws for name in names if (*law, name, 500) in found]
