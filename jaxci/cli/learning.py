@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +22,9 @@ from jaxci.cli.options import (
     split,
     working,
 )
+
+MOST_FEATURES = 10
+"""Names of features that are shown."""
 
 
 def generalization(
@@ -43,7 +47,9 @@ def generalization(
             help="A second learner to compare with; given again, all are ranked, p-values adjusted by Holm.",
         ),
     ] = None,
-    features: Annotated[str | None, listed("COL,...", "Columns of numbers; all but the target by default.")] = None,
+    features: Annotated[
+        str | None, listed("COL,...", "Columns of numbers; all but the target and an index by default.")
+    ] = None,
     loss: Annotated[
         str | None,
         typer.Option(
@@ -80,6 +86,7 @@ def generalization(
         from jaxci.api.readers.tables import as_matrix, column_names, read_columns
         from jaxci.checks import check_distinct
         from jaxci.cli.tables import as_label
+        from jaxci.index_columns import is_index, of_left_out, of_numbered_rows
         from jaxci.inducers.registry import as_inducer
 
         others = versus or []
@@ -87,9 +94,13 @@ def generalization(
             as_inducer(name)
         if len(others) > 1:
             check_distinct("--model and --versus", [model, *others])
-        chosen = split(features) or [name for name in column_names(file, sep) if name not in (target, groups, weights)]
+        there = [name for name in column_names(file, sep) if name not in (target, groups, weights)]
+        chosen = split(features) or [name for name in there if not is_index(name)]
+        said = [] if features else of_left_out(file, there, "feature")
         if not chosen:
-            raise ValueError(f"{file} has no columns but {target!r}; a learner needs features")
+            raise ValueError(
+                f"{file} has no columns but {target!r}{' and an index' * bool(said)}; a learner needs features"
+            )
         for name in chosen:
             if name == target or chosen.count(name) > 1:
                 raise ValueError(f"--features must name columns once, and not the target; got {name!r}")
@@ -105,6 +116,7 @@ def generalization(
             if missing.any():
                 count, row = int(missing.sum()), int(np.argmax(missing))
                 raise ValueError(f"column {name!r} must have no missing values; {count} are, the first in row {row}")
+        said += of_numbered_rows({name: columns[name] for name in chosen})
         arguments: dict[str, Any] = {
             "loss": loss,
             "scoring": scoring,
@@ -125,8 +137,10 @@ def generalization(
         else:
             result = jaxci.rank_inducers([model, *others], X, columns[target], **arguments)
     from jaxci.cli.display import show_and_write
+    from jaxci.printing import first_few
 
-    show_and_write(result, json, csv)
+    show_and_write(dataclasses.replace(result, warnings=(*result.warnings, *said)), json, csv)
+    typer.echo(f"features: {first_few(chosen, MOST_FEATURES)}")
     typer.echo(f"repeat with --seed {result.rng}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import numpy as np
 from jaxci.checks import hint
 from jaxci.distributions.empirical import checked_floats
 from jaxci.distributions.problems import check_whole
+from jaxci.index_columns import is_index, of_left_out
+from jaxci.printing import JaxciWarning
 from jaxci.records import record, static
 
 
@@ -21,7 +24,8 @@ class FileProblem:
 
     It takes the place of a :class:`Problem` where no law is known (Higgs in the paper), but cannot
     draw by a key: a permutation by ``seed`` puts ``n_validation`` rows aside, and those that follow
-    are cut into subsets of n. Features are all columns of numbers or booleans but the target.
+    are cut into subsets of n. Features are all columns of numbers or booleans but the target, and but an index that was
+    written without a name.
 
     Parameters
     ----------
@@ -143,6 +147,10 @@ def _read(path: Path, target: str) -> tuple[np.ndarray, np.ndarray, tuple[str, .
         raise ValueError(f"{path} has no column {target!r}{hint(target, [str(name) for name in table.columns])}")
     y = table.pop(target)
     features = table.select_dtypes(["number", "bool"])
+    names = [str(name) for name in features.columns]
+    for remark in of_left_out(path, names, "feature"):
+        warnings.warn(remark, JaxciWarning, stacklevel=2)
+    features = features.loc[:, [not is_index(name) for name in names]]
     if not features.shape[1]:
         raise ValueError(f"{path} has no columns of numbers besides {target!r}")
     X = features.to_numpy(np.float64, na_value=np.nan)

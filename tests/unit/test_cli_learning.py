@@ -135,3 +135,50 @@ def test_a_field_can_be_tuned(capsys, file):
     )  # fmt: skip
     assert code == 0
     assert "1 fits" in text
+
+
+class TestAnIndex:
+    """Rows sorted by class, whose number is the answer."""
+
+    @pytest.fixture
+    def rows(self):
+        pd = pytest.importorskip("pandas")
+        rng = np.random.default_rng(2)
+        y = np.repeat([0, 1], 40)
+        return pd.DataFrame({"a": y + rng.normal(size=80), "b": rng.normal(size=80), "t": y})
+
+    @pytest.mark.parametrize(
+        ("name", "label"), [("plain.csv", ""), ("again.csv", "Unnamed: 0"), ("rows.parquet", "__index_level_0__")]
+    )
+    def test_that_has_no_name_is_no_feature(self, capsys, tmp_path, rows, name, label):
+        path, out = tmp_path / name, [tmp_path / "out.json", tmp_path / "without.json"]
+        shuffled = rows.set_axis(np.arange(80) * 2, axis=0)
+        if name == "rows.parquet":
+            pytest.importorskip("pyarrow")
+            shuffled.to_parquet(path)
+        else:
+            shuffled.to_csv(path, index_label=label or None)
+        shared = [path, "--target", "t", "--model", "logistic", "--seed", 1]
+        code, text, _ = run(capsys, *shared, "--json", out[0])
+        assert code == 0
+        assert f"column {label!r} of {path} is an index of rows without a name, and no feature: left out" in " ".join(
+            text.replace("\n", " ").split()
+        )
+        assert "features: a, b\n" in text
+        assert run(capsys, *shared, "--features", "a,b", "--json", out[1])[0] == 0
+        found, without = (json.loads(one.read_text()) for one in out)
+        assert found["estimate"] == without["estimate"] > 0.1
+        assert len(found["warnings"]) == len(without["warnings"]) + 1
+
+    def test_that_has_a_name_is_remarked_on(self, capsys, tmp_path, rows):
+        rows.assign(case=np.arange(80)[::-1] + 500).to_csv(tmp_path / "rows.csv", index=False)
+        code, text, _ = run(capsys, tmp_path / "rows.csv", "--target", "t", "--model", "logistic", "--seed", 1)
+        assert code == 0
+        assert "feature 'case' is a whole number that only rises or falls over the rows" in " ".join(text.split())
+        assert "features: a, b, case\n" in text
+
+    def test_is_not_all_there_is(self, capsys, tmp_path, rows):
+        rows[["t"]].to_csv(tmp_path / "rows.csv")
+        code, _, err = run(capsys, tmp_path / "rows.csv", "--target", "t", "--model", "logistic")
+        assert code == 2
+        assert "has no columns but 't' and an index; a learner needs features" in err

@@ -29,6 +29,7 @@ from jaxci.distributions.problems import (
     HighDimensional,
     Problem,
 )
+from jaxci.printing import JaxciWarning
 from jaxci.records import record
 
 KEY = jax.random.key(11)
@@ -336,6 +337,13 @@ def test_classes_of_a_file(path, table):
     X, y = data.subset(0, 1000)
     assert y.dtype == np.int32
     np.testing.assert_array_equal(np.array(data.classes)[y], table["kind"].to_numpy()[X[:, 0].astype(int)])
+
+
+def test_an_index_without_a_name_is_no_feature(table, tmp_path):
+    table.to_csv(tmp_path / "t.csv")
+    with pytest.warns(JaxciWarning, match=r"^column 'Unnamed: 0' of .*t\.csv is an index of rows without a name"):
+        names = FileProblem(tmp_path / "t.csv", "y", "regression", n_validation=0).feature_names
+    assert names == ("row", "x", "seen")
 
 
 def test_a_file_of_too_few_rows(path):
