@@ -13,7 +13,7 @@ from jaxci.api.contests import Contest, Incomplete
 from jaxci.api.leaderboard_results import Leaderboard, Pair, ranked
 from jaxci.api.readers.indexes import of_indexes
 from jaxci.api.readers.layout import arranged
-from jaxci.api.readers.models import by_name, read_models
+from jaxci.api.readers.models import by_name, of_index_columns, read_models
 from jaxci.api.readers.samples import check_n
 from jaxci.api.run_boards import RunContest, of_runs
 from jaxci.checks import check_choice, shown
@@ -85,7 +85,7 @@ def leaderboard(
     predictions : dict or frame of array_like, or list of files
         Predicted labels or values of every model by its name, or scores for metrics of scores: (n,) or (n, K). A file
         (CSV, JSON lines or Parquet) is one model, of the file's name; it holds one column, or the scores of the
-        classes, and nothing else.
+        classes, whose names end in the labels, and nothing else but an index without a name.
     groups, strata, n_resamples, sample_weight, weight_type, labels, pos_label, rng, memory_limit
         As in :func:`jaxci.evaluate`. Every resample takes the same rows for all models.
     confidence_level : float
@@ -201,7 +201,7 @@ def leaderboard(
     what = "predictions"
     if predictions is None:
         y_true, predictions, what = None, y_true, "y_true"
-    given = by_name(what, predictions)
+    given = by_name(what, predictions, truth=y_true if labels is None else labels)
     _check_reference(reference, given)
     called = {f"predictions[{one!r}]": x for one, x in given.items()}
     pairwise = check_choice("missing", missing, MISSING) == "pairwise"
@@ -212,7 +212,7 @@ def leaderboard(
         statistic, name, y_true, called, labels, pos_label, finite=not pairwise, advice=advice
     )
     design = {"groups": groups, "strata": strata, "sample_weight": sample_weight}
-    remarks = (*of_indexes({"y_true": y_true, **called, **design}), *remarks)
+    remarks = (*of_index_columns(predictions), *of_indexes({"y_true": y_true, **called, **design}), *remarks)
     check_n(samples[0])
     shared, layout = arranged(_with_all(samples), groups, strata, sample_weight, weight_type)
     settings.check_layout(layout)

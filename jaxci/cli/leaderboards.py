@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -82,6 +83,7 @@ def leaderboard(
     with working("comparing") as advance:
         import jaxci
         from jaxci.api.readers.models import of_files as read_files
+        from jaxci.api.readers.models import of_index_columns
         from jaxci.api.readers.tables import column_names, read_columns
         from jaxci.cli.tables import write_csv, write_json
 
@@ -94,7 +96,11 @@ def leaderboard(
         options = label_options(truth, pos_label, labels)
         if bounds is not None:
             options["bounds"] = numbers("--bounds", bounds)
-        by_model = read_files(names, sep) if of_files else {name: columns[name] for name in names}
+        if of_files:
+            by_model: dict[str, Any] = read_files(names, sep, truth=options.get("labels", truth), target=target)
+        else:
+            by_model = {name: columns[name] for name in names}
+        said = of_index_columns(names, sep) if of_files else []
         boards = {
             name: jaxci.leaderboard(
                 name,
@@ -116,6 +122,7 @@ def leaderboard(
             )
             for name in split(metric)
         }
+        boards = {k: dataclasses.replace(one, warnings=(*said, *one.warnings)) for k, one in boards.items()}
     from jaxci.cli.display import page, show_seeded, show_table
 
     results = list(boards.values()) if len(boards) == 1 else [*boards.values(), jaxci.mean_ranks(boards)]

@@ -500,6 +500,73 @@ def test_a_file_is_a_model(tmp_path, capsys, board):
     assert both["one"].estimate == jaxci.interval("roc_auc", Y, scores).estimate
 
 
+class TestFilesOfModels:
+    """What a file of a model may hold besides its predictions."""
+
+    @pytest.fixture
+    def files(self, tmp_path):
+        pd = pytest.importorskip("pandas")
+        frames = {"a": pd.DataFrame({"score": RNG.random(300)}), "b": pd.DataFrame({"score": RNG.random(300)})}
+        (tmp_path / "t.csv").write_text("\n".join(["y", *map(str, Y)]) + "\n")
+
+        def write(change):
+            paths = [tmp_path / f"{name}.csv" for name in frames]
+            for frame, path in zip(frames.values(), paths, strict=True):
+                change(frame).to_csv(path)  # with the index
+            return paths, frames
+
+        return write
+
+    def test_an_index_is_left_out(self, tmp_path, capsys, files):
+        pytest.importorskip("typer")
+        from jaxci.cli import main
+
+        paths, frames = files(lambda frame: frame)
+        expected = jaxci.leaderboard(
+            "roc_auc", Y, {name: frame["score"].to_numpy() for name, frame in frames.items()}, n_resamples=99, rng=0
+        )
+        with pytest.warns(jaxci.JaxciWarning, match=r"column '' of .*a\.csv is an index of rows without a name"):
+            found = jaxci.leaderboard("roc_auc", Y, paths, n_resamples=99, rng=0)
+        assert found["a"].estimate == expected["a"].estimate
+        command = ["leaderboard", str(tmp_path / "t.csv"), "--target", "y", "--metric", "roc_auc", "--seed", "0"]
+        command += ["--resamples", "99", "--models", ",".join(map(str, paths)), "--json", str(tmp_path / "o.json")]
+        assert main(command) == 0
+        assert "is an index of rows without a name, and no prediction: left out" in " ".join(
+            capsys.readouterr().out.split()
+        )
+        board = json.loads((tmp_path / "o.json").read_text())
+        assert {one["name"]: one["estimate"] for one in board["entries"]} == {one.name: one.estimate for one in found}
+        assert board["warnings"] == list(found.warnings)
+
+    @pytest.mark.parametrize("target", ["y", None])
+    @pytest.mark.parametrize(
+        ("more", "got"), [("y", "'', 'score', 'y'"), ("case", "'', 'score', 'case'"), ("0", "'', 'score', '0'")]
+    )
+    def test_others_are_refused(self, tmp_path, capsys, files, more, got, target):
+        pytest.importorskip("typer")
+        from jaxci.cli import main
+
+        paths, _ = files(lambda frame: frame.assign(**{more: Y}))
+        labels = ", or one per class, whose names end in the labels 0, 1"
+        told = f"a.csv must hold one column, the predictions of a model{labels if target else ''}; it has "
+        command = ["leaderboard", str(tmp_path / "t.csv"), "--metric", "roc_auc" if target else "mean"]
+        command += ["--models", ",".join(map(str, paths))]
+        assert main(command + (["--target", target] if target else [])) == 2
+        got = got.replace("'y'", "'y' of --target") if target else got
+        assert told + got in capsys.readouterr().err
+        with pytest.raises(ValueError, match=r"a\.csv must hold one column, the predictions of a model"):
+            jaxci.leaderboard(*(("roc_auc", Y, paths) if target else ("mean", paths)))
+
+    def test_scores_of_classes_are_named_by_them(self, tmp_path, files):
+        paths, _ = files(lambda frame: frame.assign(score_1=frame["score"], score=1 - frame["score"]).set_axis(
+            ["p_0", "p_1"], axis=1
+        ))  # fmt: skip
+        one = jaxci.leaderboard("roc_auc", Y, paths, n_resamples=99, rng=0)
+        paths, frames = files(lambda frame: frame)
+        expected = jaxci.interval("roc_auc", Y, frames["a"]["score"].to_numpy(), n_resamples=99, rng=0)
+        assert one["a"].estimate == pytest.approx(expected.estimate)
+
+
 @pytest.mark.slow
 def test_the_command(tmp_path, capsys, board):
     pytest.importorskip("typer")

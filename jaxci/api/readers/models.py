@@ -12,21 +12,25 @@ import numpy as np
 from jaxci.api.readers.arrays import as_floats, check_lengths, missing_values, unmasked
 from jaxci.api.readers.files import without_ending
 from jaxci.api.readers.labelled import Labelled
+from jaxci.api.readers.labels import distinct, label_values
 from jaxci.api.readers.samples import columns_sample, regression_sample
+from jaxci.api.readers.scores import are_named_by
 from jaxci.api.readers.tables import NamedScores, as_scores, column_names, read_columns
 from jaxci.checks import check_distinct, shown
+from jaxci.index_columns import is_index, of_left_out
+from jaxci.printing import first_few
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.weighted_functions import check_weighted
 
 
-def by_name(what: str, predictions: Any, ndim: int = 2) -> dict[str, Any]:
+def by_name(what: str, predictions: Any, ndim: int = 2, truth: Any = None) -> dict[str, Any]:
     """Return the predictions of every model by its name: of a dict, a frame, a list of files or, of values, an array.
 
     A file is one model, of the file's name without its ending; it holds one column of predictions or values, or the
-    scores of every class. ``ndim`` is that of an array of all models, or of nested lists that NumPy reads as one, which
-    are taken for "y_true" alone.
+    scores of every class, named by the labels of ``truth``. ``ndim`` is that of an array of all models, or of nested
+    lists that NumPy reads as one, which are taken for "y_true" alone.
     """
     names: list[str]
     if isinstance(predictions, Mapping):
@@ -35,7 +39,7 @@ def by_name(what: str, predictions: Any, ndim: int = 2) -> dict[str, Any]:
         names = [str(name) for name in predictions.columns]
         columns = [predictions[name] for name in predictions.columns]
     elif isinstance(predictions, Sequence) and predictions and all(isinstance(x, str | PathLike) for x in predictions):
-        named = of_files(predictions)
+        named = of_files(predictions, truth=truth)
         names, columns = list(named), list(named.values())
     elif what == "y_true" and (array := numbers_of(what, predictions)).ndim == ndim:
         names, columns = [f"model {number + 1}" for number in range(len(array))], list(array)
@@ -67,15 +71,52 @@ def numbers_of(name: str, data: Any) -> np.ndarray:
     return array if array.dtype.kind in "biuf" else np.empty(0)
 
 
-def of_files(paths: Sequence[str | PathLike[str]], sep: str | None = None) -> dict[str, np.ndarray | NamedScores]:
-    """Return the predictions of every model by the name of its file; ``sep`` is what stands between values of CSV."""
+def of_files(
+    paths: Sequence[str | PathLike[str]], sep: str | None = None, *, truth: Any = None, target: str | None = None
+) -> dict[str, np.ndarray | NamedScores]:
+    """Return the predictions of every model by the name of its file.
+
+    Parameters
+    ----------
+    paths : sequence of str or Path
+    sep : str, optional
+        What stands between values of CSV.
+    truth : (n,) array_like, optional
+        The labels, by which columns of class scores must be named: those of the data, or all there are.
+    target : str, optional
+        The name of the column of the truth, which no file may hold beside others.
+
+    Raises
+    ------
+    ValueError
+        If a file holds several columns, but an index without a name, that are no scores of classes.
+    """
     names = [without_ending(Path(path)) for path in paths]
     check_distinct("names of files", names)
-    return {name: _of_file(Path(path), sep) for name, path in zip(names, paths, strict=True)}
+    return {name: _of_file(Path(path), sep, truth, target) for name, path in zip(names, paths, strict=True)}
 
 
-def _of_file(path: Path, sep: str | None) -> np.ndarray | NamedScores:
-    names = column_names(path, sep)
+def of_index_columns(predictions: Any, sep: str | None = None) -> list[str]:
+    """Say which columns of files of models, if ``predictions`` are such, are left out."""
+    if not isinstance(predictions, Sequence) or not all(isinstance(x, str | PathLike) for x in predictions):
+        return []
+    headers = {Path(path): column_names(Path(path), sep) for path in predictions}
+    return [
+        text for path, names in headers.items() if len(names) > 1 for text in of_left_out(path, names, "prediction")
+    ]
+
+
+def _of_file(path: Path, sep: str | None, truth: Any, target: str | None) -> np.ndarray | NamedScores:
+    there = column_names(path, sep)
+    names = there if len(there) == 1 else [name for name in there if not is_index(name)]
+    if len(names) != 1:
+        labels = [] if truth is None else distinct(label_values("y_true", truth)).tolist()
+        if not names or target in names or not are_named_by(names, labels):
+            classes = f", or one per class, whose names end in the labels {first_few(list(map(shown, labels)))}"
+            got = ", ".join(f"{name!r}{' of --target' * (name == target)}" for name in there)
+            raise ValueError(
+                f"{path} must hold one column, the predictions of a model{classes if labels else ''}; it has {got}"
+            )
     columns = read_columns(path, names, sep)
     return columns[names[0]] if len(names) == 1 else as_scores(columns, names)
 

@@ -62,6 +62,11 @@ def of_other_names(
     return [f"columns of {what} are taken in the order of the labels: {pairs}{swapped}"]
 
 
+def are_named_by(names: Sequence[str], labels: Sequence[Any]) -> bool:
+    """Whether every name of a column is a label, or ends with one."""
+    return all(_end(name, labels) is not None for name in names)
+
+
 def _end(name: str, labels: Sequence[Any]) -> int | None:
     """Return the place of the longest label that a name ends with, as a word of its own, if there is one."""
     found: dict[int, int] = {}
