@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.api.readers.indexes import of_indexes
+from jaxci.api.readers.label_remarks import of_near_names
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.models import read_models
 from jaxci.api.readers.samples import check_n
@@ -161,6 +162,7 @@ def compare(
     (first, second), base, remarks = read_models(base, name, y_true, given, labels, pos_label)
     design = {"groups": groups, "strata": strata, "sample_weight": sample_weight}
     remarks = (*of_indexes({"y_true": y_true, **given, **design}), *remarks)
+    remarks = (*of_near_names({"groups": groups, "strata": strata}), *remarks)
     sample = dataclasses.replace(first, other=second)
     check_n(sample)
     sample, layout = arranged(sample, groups, strata, sample_weight, weight_type)

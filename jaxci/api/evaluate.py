@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from jaxci.api.readers.arrays import as_floats
 from jaxci.api.readers.indexes import of_indexes
-from jaxci.api.readers.label_remarks import of_many_numbers, of_near_classes
+from jaxci.api.readers.label_remarks import of_many_numbers, of_near_classes, of_near_names
 from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.api.readers.layout import arranged
@@ -291,7 +291,8 @@ def table_of(
     countable = counted or (tables and strata is None and not check)
     sample, layout = arranged(read.sample, groups, strata, sample_weight, weight_type, countable=countable)
     settings.check_layout(layout)
-    remarks = (*read.remarks, *layout_remarks(layout))
+    near = of_near_names({"groups": groups, "strata": strata})
+    remarks = (*read.remarks, *near, *layout_remarks(layout))
     rows = intervals(read.requests, sample, layout, settings, source)
     if check:
         from jaxci.api.check import with_coverage

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 
 from jaxci.api.readers.indexes import of_indexes
+from jaxci.api.readers.label_remarks import of_near_names
 from jaxci.api.readers.layout import arranged, one_length
 from jaxci.api.readers.samples import (
     check_function_options,
@@ -126,7 +127,7 @@ def interval(
         sample, resolved, remarks = sample_for(resolved, name, data, labels=labels, pos_label=pos_label)
     design = {"groups": groups, "strata": strata, "sample_weight": sample_weight}
     columns = positional(data) if is_function(statistic) else named_inputs(resolved, data)
-    remarks = (*of_indexes({**columns, **design}), *remarks)
+    remarks = (*of_indexes({**columns, **design}), *of_near_names({"groups": groups, "strata": strata}), *remarks)
     check_n(sample)
     sample, layout = arranged(sample, groups, strata, sample_weight, weight_type)
     settings.check_layout(layout)

@@ -12,6 +12,7 @@ import numpy as np
 from jaxci.api.contests import Contest, Incomplete
 from jaxci.api.leaderboard_results import Leaderboard, Pair, ranked
 from jaxci.api.readers.indexes import of_indexes
+from jaxci.api.readers.label_remarks import of_near_names
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.models import by_name, of_index_columns, read_models
 from jaxci.api.readers.samples import check_n
@@ -221,8 +222,9 @@ def leaderboard(
     contest.check()
     if statistic.task == "custom" and less_is_better is None:
         remarks = (*remarks, f"larger values of {name!r} are taken for better; less_is_better=True is for a loss")
+    near = of_near_names({"groups": groups, "strata": strata})
     board = _ranked(contest, adjust, reference, _loss(less_is_better, statistic), progress)
-    return _told(board, [*remarks, *layout_remarks(layout), *contest.remarks(), *_alike(contest, board.pairs)])
+    return _told(board, [*remarks, *near, *layout_remarks(layout), *contest.remarks(), *_alike(contest, board.pairs)])
 
 
 def _loss(less_is_better: bool | None, statistic: Statistic | Aggregate) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import special
 
 from jaxci.api.readers.arrays import check_lengths
+from jaxci.api.readers.label_remarks import of_near_names
 from jaxci.api.readers.labels import label_values
 from jaxci.api.readers.layout import arranged
 from jaxci.api.subgroup_differences import compared, errors_of, independent, of_clusters, sizes_of, widening
@@ -131,9 +132,11 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
     """Return the metrics of ``rows`` in the groups of every column of ``by``, and in their crossing."""
     found: list[Subgroup] = []
     gaps: list[Gap] = []
-    said = []
+    columns = _columns(by, rows.sample.n)
+    single = [*columns.items()][: max(1, len(columns) - 1)]  # the last of several is their crossing
+    said = of_near_names({f"by[{name!r}]": column for name, column in single})
     number, level = itertools.count(1), rows.settings.confidence_level
-    for name, column in _columns(by, rows.sample.n).items():
+    for name, column in columns.items():
         labels, codes = np.unique(column, return_inverse=True)
         if len(labels) < 2:
             raise ValueError(f"by must name at least two groups; all rows of {name!r} are {shown(labels[0])}")

@@ -23,6 +23,7 @@ from jaxci.api.readers.tables import (
     json_column,
     pyarrow,
     single_column,
+    without_blanks,
 )
 from jaxci.checks import shown
 
@@ -276,7 +277,8 @@ def _csv(
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
             with pd.read_csv(file, **reading) as frames:
                 for frame in frames:
-                    yield {n: frame.iloc[:, i].to_numpy() for n, i in zip(wanted, at, strict=True)}, share()
+                    found = {name: frame.iloc[:, place].to_numpy() for name, place in zip(wanted, at, strict=True)}
+                    yield {name: without_blanks(x, text=name in texts) for name, x in found.items()}, share()
     except pd.errors.ParserWarning as warning:
         raise ValueError(f"{path} cannot be read as CSV: {LONGER.format(len(header))}") from warning
     except (pd.errors.ParserError, UnicodeDecodeError) as error:

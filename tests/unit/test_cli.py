@@ -276,6 +276,16 @@ class TestReading:
         assert found["word"][2] == "y z"
         assert not isinstance(found["word"][1], str)
 
+    def test_blanks_around_a_text_are_no_part_of_it(self, reader, tmp_path):
+        path = tmp_path / "x.csv"
+        path.write_text('a,b,c,d,e\nB , 1 , NA , 7 ,true \n B,2,3,07 , false\n"B ",x y ,4,8,True\n', encoding="utf-8")
+        found = reader(path, list("abcde"), texts=["d"])
+        assert found["a"].tolist() == ["B", "B", "B"]
+        assert found["b"].tolist() == ["1", "2", "x y"]
+        np.testing.assert_array_equal(found["c"], [np.nan, 3.0, 4.0])
+        assert found["d"].tolist() == ["7", "07", "8"]
+        assert found["e"].tolist() == [True, False, True]
+
     @pytest.mark.parametrize("text", ["", "a,b\n", "a,b\n1,2\n1,2,3\n"])
     def test_broken(self, reader, tmp_path, text):
         path = tmp_path / "x.csv"

@@ -311,3 +311,15 @@ def test_ranks_of_several_classes_in_clusters_are_streamed(tmp_path, monkeypatch
         for one, two in zip(found["rows"], whole["rows"], strict=True):
             np.testing.assert_allclose(one["estimate"], two["estimate"], rtol=1e-9)
             assert abs(one["standard_error"] / two["standard_error"] - 1) < 0.2
+
+
+@pytest.mark.parametrize("way", ["--whole", "--stream"])
+@pytest.mark.parametrize("header", ["y,guess,site", "y"])
+def test_blanks_around_a_text_are_no_part_of_it(tmp_path, way, header):
+    lines = ["a , a,B ", " b,b ,B", "b,a , B", "a,a,C"]
+    lines = lines if "," in header else [line.split(",")[0] for line in lines]
+    (tmp_path / "rows.csv").write_text("\n".join([header, *lines * 10]) + "\n")
+    pred = "guess" if "," in header else "y"
+    found = evaluated(tmp_path, tmp_path / "rows.csv", "--target", "y", "--pred", pred, "--metrics", "accuracy", way)
+    assert found["rows"][0]["estimate"] == (0.75 if "," in header else 1.0)
+    assert not any("never has" in text or "only in case" in text for text in found["warnings"])

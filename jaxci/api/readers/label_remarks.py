@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -79,10 +79,33 @@ def of_strange_labels(codes: Mapping[str, np.ndarray], classes: np.ndarray, pos_
     what = first_few(list(map(shown, labels)))
     rows = ", ".join(f"{name} in {count.sum()}" for name, count in counts.items() if count.any())
     text = f"{rows} of {len(codes['y_true'])} rows has a label that y_true never has: {what}"
-    true = {str(label).strip().casefold() for label in classes[~never].tolist()}
-    meant = [label for label in labels if isinstance(label, str) and label.strip().casefold() in true]
-    slip = f"; but for case and spaces these are true ones: {first_few(list(map(shown, meant)))}" if meant else ""
-    return [("y_pred", f"{text}; each counts as a class (pass labels to say which classes there are){slip}")]
+    return [("y_pred", f"{text}; each counts as a class (pass labels to say which classes there are)")]
+
+
+def of_near_labels(classes: np.ndarray) -> list[tuple[str, str]]:
+    """Remark on labels that are different, but equal without blanks around them and the case of their letters."""
+    found = _alike(classes.tolist())
+    text = f"labels {first_few(found)} differ only in case, or in blanks around them: they count as different"
+    return [("any", text)] if found else []
+
+
+def of_near_names(given: Mapping[str, Any]) -> list[str]:
+    """Remark on names of groups of rows, in columns by name, that are different but for blanks and case."""
+    columns = {name: as_array(name, data) for name, data in given.items() if data is not None}
+    found = {name: _alike(column.tolist()) for name, column in columns.items() if column.dtype.kind in "OUT"}
+    return [
+        f"{name} has {first_few(alike)}, which differ only in case, or in blanks around them: they count as different"
+        for name, alike in found.items()
+        if alike
+    ]
+
+
+def _alike(values: Iterable[Any]) -> list[str]:
+    """Return texts that are equal without blanks around them and the case of their letters, each time together."""
+    known: dict[str, list[str]] = {}
+    for value in {value for value in values if isinstance(value, str)}:
+        known.setdefault(value.strip().casefold(), []).append(value)
+    return [" and ".join(map(shown, sorted(texts))) for _, texts in sorted(known.items()) if len(texts) > 1]
 
 
 def of_many_numbers(what: str, targets: Any, predicted: Any, otherwise: str) -> list[str]:

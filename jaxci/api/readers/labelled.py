@@ -11,7 +11,13 @@ import numpy as np
 
 from jaxci.api.readers.arrays import as_floats, check_lengths, in_numpy
 from jaxci.api.readers.categories import ordered_categories
-from jaxci.api.readers.label_remarks import of_disagreement, of_disagreement_with_one, of_hard_labels, of_strange_labels
+from jaxci.api.readers.label_remarks import (
+    of_disagreement,
+    of_disagreement_with_one,
+    of_hard_labels,
+    of_near_labels,
+    of_strange_labels,
+)
 from jaxci.api.readers.labels import encode_labels
 from jaxci.api.readers.scores import in_label_order, in_name_order, of_other_names
 from jaxci.checks import shown
@@ -140,6 +146,7 @@ class Labelled:
         else:
             given = {name: in_name_order(scores[name], x, order, wanted) for name, x in given.items()}
         remarks = of_strange_labels(codes, classes, pos_label) if everyone is None else []
+        remarks += of_near_labels(classes)
         if len(classes) > 1:
             for name, x in given.items():
                 remarks += [("any", text) for text in of_other_names(name, scores[name], x, order, labels)]

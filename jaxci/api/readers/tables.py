@@ -63,6 +63,9 @@ SMALL = 2**20
 
 TRUTH = {"true": True, "false": False}
 
+BLANKS = " \t"
+"""What is no part of a text in a CSV file where it stands around it."""
+
 
 def read_columns(
     path: Path, names: Iterable[str], sep: str | None = None, *, texts: Iterable[str] = ()
@@ -79,7 +82,7 @@ def read_columns(
         What stands between the values of a CSV file: see :func:`jaxci.api.readers.files.separator`.
     texts : iterable of str
         Those of them that hold names, as of clusters: of a CSV file whole numbers, or else the texts as they stand, so
-        that 1.1 is not 1.10.
+        that 1.1 is not 1.10. Blanks around a text in a CSV file are no part of it.
 
     Returns
     -------
@@ -252,8 +255,10 @@ def _read_csv(path: Path, wanted: list[str], sep: str, texts: Collection[str]) -
             else:
                 with opened(path) as (again, _):
                     frame = _frame(pandas, again, sep, header, texts)
-                columns = [frame.iloc[:, place].to_numpy() for place in at]
-                columns = [as_names(x) if name in texts else x for name, x in zip(wanted, columns, strict=True)]
+                columns = [
+                    as_names(without_blanks(column, text=True)) if name in texts else without_blanks(column)
+                    for name, column in zip(wanted, (frame.iloc[:, place].to_numpy() for place in at), strict=True)
+                ]
     except (ValueError, csv.Error) as error:  # of decoding and of pandas' parser, too
         raise ValueError(_of_csv(path, error)) from error
     if not columns or not len(columns[0]):
@@ -274,6 +279,18 @@ def single_column(
                 yield {name: _objects([x or None for x in batch]) if name in texts else _typed(batch)}, share()
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path} cannot be read as CSV: {error}") from error
+
+
+def without_blanks(column: np.ndarray, *, text: bool = False) -> np.ndarray:
+    """Return a column of CSV as pandas reads it, its texts without the blanks around them.
+
+    It is then read anew, as texts or (without ``text``) as what these write.
+    """
+    values = column.tolist() if column.dtype.kind == "O" else []
+    if not any(isinstance(value, str) and value != value.strip(BLANKS) for value in set(values)):
+        return column
+    texts = [value.strip(BLANKS) if isinstance(value, str) else "" for value in values]
+    return _objects([None if x in MISSING else x for x in texts]) if text else _typed(texts)
 
 
 def as_names(column: np.ndarray) -> np.ndarray:
@@ -326,7 +343,7 @@ def _cells(rows: Iterator[list[str]], width: int, places: Sequence[int]) -> Iter
             empty += width == 1
             continue
         yield from [[""] * len(places)] * empty
-        yield [row[place] if place < len(row) else "" for place in places]
+        yield [row[place].strip(BLANKS) if place < len(row) else "" for place in places]
         number, empty = number + empty + 1, 0
 
 
