@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -246,7 +247,9 @@ def new(
             write_instances(draft, changes.pop("data"))
     text = written_design(source.read_text("utf-8"), changes, data=None if data is None else beside.name, **told)
     write_whole(file, text.encode())
-    typer.echo(f"{file}: {len(found.cell_names())} cells; run it with: jaxci study run {file}")
+    typer.echo(
+        f"{file}: {len(found.cell_names())} cells; run it with: {shlex.join(['jaxci', 'study', 'run', str(file)])}"
+    )
 
 
 def _estimate(found: Any, folder: Path) -> Any:
@@ -299,7 +302,8 @@ def run(
     with progress("simulating", delay=0.0) as advance:
         options = {"recompute": recompute, "keep_tallies": tallies}
         results = found.run(folder, memory_limit=memory_limit, progress=advance, **options)
-    typer.echo(f"{results.n_done} of {results.n_cells} cells in {folder}; see: jaxci study report {file}")
+    see = ["jaxci", "study", "report", file, *(["--out", str(out)] if out is not None else [])]
+    typer.echo(f"{results.n_done} of {results.n_cells} cells in {folder}; see: {shlex.join(see)}")
 
 
 @study.command()

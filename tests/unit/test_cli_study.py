@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 
 import jax
 import numpy as np
@@ -134,7 +135,12 @@ def test_a_study_of_per_case_values_from_file_to_report(capsys, cases, tmp_path,
     code, out, _ = run(capsys, "study", "status", "mine.toml")
     assert (code, out.splitlines()[0]) == (0, "0 of 4 cells are done in mine-results")
     code, out, _ = run(capsys, "study", "run", "mine.toml")
-    assert (code, out.split(" in ")[0]) == (0, "4 of 4 cells")
+    assert (code, out) == (0, "4 of 4 cells in mine-results; see: jaxci study report mine.toml\n")
+    (tmp_path / "my study.toml").write_text((tmp_path / "mine.toml").read_text())
+    code, out, _ = run(capsys, "study", "run", "my study.toml", "--out", "mine-results")
+    see = shlex.split(out.partition("; see: ")[2])
+    assert (code, see) == (0, ["jaxci", "study", "report", "my study.toml", "--out", "mine-results"])
+    assert run(capsys, *see[1:])[0] == 0
     code, out, _ = run(capsys, "study", "status", "mine.toml")
     assert out.startswith("4 of 4")
     code, out, _ = run(capsys, "study", "report", "mine.toml", "--csv", "all.csv")
