@@ -49,7 +49,8 @@ class Asked:
         """Return rows with what is asked of them: metrics, by default all."""
         asked = [name if one is None else one for name, one in self.named] if metrics is None else metrics
         truth, guess, score = (arrays.get(name) for name in ("y_true", "y_pred", "y_score"))
-        return read_data(truth, guess, score, asked, {}, method, labels, self.pos_label, self.threshold)
+        counts = arrays.get("counts")
+        return read_data(truth, guess, score, asked, {}, method, labels, self.pos_label, self.threshold, counts)
 
     def evaluated(
         self,

@@ -47,6 +47,8 @@ class CountedRows:
         The classes, where labels are encoded.
     score_type : dtype
         In which scores came.
+    derived : str
+        What is said of predictions that follow from scores; empty where they were given.
     table : LabelTable
     bins : ScoreBins
     values : dict of ValueBins
@@ -67,6 +69,7 @@ class CountedRows:
         self.started = self.weighted = False
         self.classes: np.ndarray | None = None
         self.score_type = np.dtype(float)
+        self.derived = ""
         self.table, self.bins = LabelTable(), ScoreBins()
         self.values: dict[str, ValueBins] = {}
         self.pairs = ValueBins(2)
@@ -242,6 +245,10 @@ class CountedRows:
         labelled = self.labelled(read, columns.get("y_score"))
         if "y_pred" not in read and "y_score" in columns:
             labelled = labelled.with_derived_labels(self.asked.threshold)
+            if "y_pred" in labelled.codes and len(self.asked.others) < len(self.asked.named):
+                least = self.asked.threshold  # how many reach it is known in the end only
+                by_threshold = f"y_pred was not given: scores of at least {least} count as positive"
+                self.derived = labelled.remarks[-1][1] if least is None else by_threshold
         for name, statistic in self.asked.others:
             labelled.accept(name, statistic)
             for field in statistic.inputs:
@@ -262,6 +269,7 @@ class CountedRows:
 
     def merge(self, other: CountedRows) -> None:
         """Add the counts of other rows."""
+        self.derived = self.derived or other.derived
         self.table.merge(other.table)
         self.bins.merge(other.bins)
         for name, found in other.values.items():
@@ -278,6 +286,7 @@ class CountedRows:
             "weighted": self.weighted,
             "classes": None if self.classes is None else self.classes.tolist(),
             "score_type": self.score_type.name,
+            "derived": self.derived,
             "table": self.table.state(),
             "bins": self.bins.state(),
             "values": {name: one.state() for name, one in self.values.items()},
@@ -292,7 +301,7 @@ class CountedRows:
         found = cls(asked)
         found.started, found.weighted = bool(state["started"]), bool(state["weighted"])
         found.classes = None if state["classes"] is None else label_values("classes", state["classes"])
-        found.score_type = np.dtype(state["score_type"])
+        found.score_type, found.derived = np.dtype(state["score_type"]), str(state["derived"])
         found.table, found.bins = LabelTable.of(state["table"]), ScoreBins().load(state["bins"])
         found.values = {name: ValueBins().load(one) for name, one in state["values"].items()}
         found.pairs.load(state["pairs"])

@@ -41,7 +41,12 @@ class CountedTables:
         self.how = How(method, settings, source, rows.weights if rows.weighted else None)
 
     def all(self) -> list[EvaluationTable]:
-        """Return tables of all metrics together."""
+        """Return tables of all metrics together, the first with what is said of predictions that follow from scores."""
+        first, *others = self._all()
+        said = (self.rows.derived,) if self.rows.derived else ()
+        return [dataclasses.replace(first, warnings=(*said, *first.warnings)), *others]
+
+    def _all(self) -> list[EvaluationTable]:
         if self.rows.resampled:
             return [self._of_poisson()]
         how = self.how
@@ -74,7 +79,7 @@ class CountedTables:
             return asked.evaluated(arrays, how.method, how.settings, how.source, labels=labels, metrics=metrics)
         assert rows.groups is not None
         assert rows.powers is not None
-        arrays = {"y_true": rows.y_true, "y_pred": rows.y_pred}
+        arrays = {"y_true": rows.y_true, "y_pred": rows.y_pred, "counts": rows.counts}
         read = asked.read(arrays, how.method, labels=labels, metrics=metrics)
         data = weighed(read.sample, rows.groups, rows.counts, rows.powers[:, 0], how.weights.known(rows))
         found = counted(read.requests, *data, how)

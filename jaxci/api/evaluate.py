@@ -219,8 +219,9 @@ def read_data(
     labels: Sequence[Any] | None,
     pos_label: Any,
     threshold: float | None = None,
+    counts: Any = None,
 ) -> Reading:
-    """Return the sample of a model and one request a metric."""
+    """Return the sample of a model and one request a metric; a row stands for as many as ``counts`` says, if given."""
     named = None if metrics is None else named_metrics(metrics)
     without_classes = {"labels": labels, "pos_label": pos_label}
     if is_of_values(named):
@@ -240,7 +241,7 @@ def read_data(
     else:
         columns = {"y_true": y_true} if y_pred is None else {"y_true": y_true, "y_pred": y_pred}
         scores = {} if y_score is None else {"y_score": y_score}
-        labelled = Labelled.of(columns, scores, labels=labels, pos_label=pos_label)
+        labelled = Labelled.of(columns, scores, labels=labels, pos_label=pos_label, counts=counts)
         if y_pred is None:
             labelled = labelled.with_derived_labels(threshold)
         sample = labelled.sample("y_pred", "y_score")

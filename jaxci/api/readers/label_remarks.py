@@ -64,21 +64,27 @@ def _two_valued(scores: np.ndarray) -> bool:
     return bool(low < high and np.all((scores == low) | (scores == high)))
 
 
-def of_strange_labels(codes: Mapping[str, np.ndarray], classes: np.ndarray, pos_label: Any) -> list[tuple[str, str]]:
-    """Remark on predicted labels that are no true ones: slips, perhaps. Two numbers, such as 0 and 1, are none."""
+def of_strange_labels(
+    codes: Mapping[str, np.ndarray], classes: np.ndarray, pos_label: Any, counts: np.ndarray | None = None
+) -> list[tuple[str, str]]:
+    """Remark on predicted labels that are no true ones: slips, perhaps. Two numbers, such as 0 and 1, are none.
+
+    Each code stands for as many rows as ``counts`` says, if given.
+    """
     if len(classes) < 2 or (len(classes) == 2 and classes.dtype.kind not in "US"):
         return []
     never = np.bincount(codes["y_true"], minlength=len(classes)) == 0
     if not never.any():
         return []
-    counts = {name: np.bincount(code, minlength=len(classes)) * never for name, code in codes.items()}
-    found = np.any(list(counts.values()), axis=0)
+    seen = {name: np.bincount(code, counts, len(classes)).astype(int) * never for name, code in codes.items()}
+    found = np.any(list(seen.values()), axis=0)
     labels = [label for label in classes[found].tolist() if label != pos_label]
     if not labels:
         return []
     what = first_few(list(map(shown, labels)))
-    rows = ", ".join(f"{name} in {count.sum()}" for name, count in counts.items() if count.any())
-    text = f"{rows} of {len(codes['y_true'])} rows has a label that y_true never has: {what}"
+    rows = ", ".join(f"{name} in {count.sum()}" for name, count in seen.items() if count.any())
+    n = len(codes["y_true"]) if counts is None else int(np.sum(counts))
+    text = f"{rows} of {n} rows has a label that y_true never has: {what}"
     return [("y_pred", f"{text}; each counts as a class (pass labels to say which classes there are)")]
 
 

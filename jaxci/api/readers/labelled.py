@@ -127,13 +127,20 @@ class Labelled:
 
     @classmethod
     def of(
-        cls, columns: Mapping[str, Any], scores: Mapping[str, Any], *, labels: Sequence[Any] | None, pos_label: Any
+        cls,
+        columns: Mapping[str, Any],
+        scores: Mapping[str, Any],
+        *,
+        labels: Sequence[Any] | None,
+        pos_label: Any,
+        counts: np.ndarray | None = None,
     ) -> Labelled:
         """Encode columns of labels, "y_true" among them, and check the shape of scores.
 
         Without ``labels`` ordered categories of "y_true" give the order of the classes: those that occur, or all where
         scores have a column for each.
-        The positive class is 1 where ``pos_label`` is None, if that is a label.
+        The positive class is 1 where ``pos_label`` is None, if that is a label. ``counts`` says for how many rows each
+        one stands, where it does not for itself alone.
         """
         given = {name: as_floats(name, x, (1, 2)) for name, x in scores.items()}
         wanted = 1 if pos_label is None else pos_label
@@ -145,7 +152,7 @@ class Labelled:
             given = {name: in_label_order(scores[name], x, order) for name, x in given.items()}
         else:
             given = {name: in_name_order(scores[name], x, order, wanted) for name, x in given.items()}
-        remarks = of_strange_labels(codes, classes, pos_label) if everyone is None else []
+        remarks = of_strange_labels(codes, classes, pos_label, counts) if everyone is None else []
         remarks += of_near_labels(classes)
         if len(classes) > 1:
             for name, x in given.items():
