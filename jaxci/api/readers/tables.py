@@ -55,8 +55,8 @@ AS_CSV: dict[str, Any] = {
 
 EMPTY, LONGER = "the file is empty", "a row has more values than the header, which has {}"
 
-INTEGER = re.compile(r"0|-?[1-9][0-9]*")
-"""Whole numbers that are written as Python would write them."""
+INTEGER = re.compile(r"(0|-?[1-9][0-9]*)(\.0)?")
+"""Whole numbers that are written as Python would write them, also as floats: pandas does where some are missing."""
 
 SMALL = 2**20
 """Bytes up to which a CSV file is read without pandas: importing that takes longer."""
@@ -81,8 +81,8 @@ def read_columns(
     sep : str, optional
         What stands between the values of a CSV file: see :func:`jaxci.api.readers.files.separator`.
     texts : iterable of str
-        Those of them that hold names, as of clusters: of a CSV file whole numbers, or else the texts as they stand, so
-        that 1.1 is not 1.10. Blanks around a text in a CSV file are no part of it.
+        Those of them that hold names, as of clusters: of a CSV file whole numbers where all are such (5.0 is 5),
+        or else the texts as they stand, so that 1.1 is not 1.10. Blanks around a text in a CSV file are no part of it.
 
     Returns
     -------
@@ -294,10 +294,10 @@ def without_blanks(column: np.ndarray, *, text: bool = False) -> np.ndarray:
 
 
 def as_names(column: np.ndarray) -> np.ndarray:
-    """Return a column of texts, or of texts and integers, as whole numbers where all that are present are such."""
+    """Return a column of texts, or of texts and numbers, as whole numbers where all that are present are such."""
     if column.dtype.kind != "O":
         return column
-    texts = ["" if x is None or x != x else str(x) if type(x) is int else x for x in column]
+    texts = ["" if x is None or x != x else str(x) if type(x) in (int, float) else x for x in column]
     return _named(texts) if all(isinstance(text, str) for text in texts) else column
 
 
@@ -312,7 +312,7 @@ def _named(texts: Sequence[str]) -> np.ndarray:
     """Turn the texts of one column into integers where all are written as such, or keep them."""
     present = [text for text in texts if text not in MISSING]
     if present and all(INTEGER.fullmatch(text) for text in present):
-        return _numbers([math.nan if text in MISSING else int(text) for text in texts])
+        return _numbers([math.nan if text in MISSING else int(text.removesuffix(".0")) for text in texts])
     return _objects([None if text in MISSING else text for text in texts])
 
 
