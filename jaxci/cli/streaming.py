@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,13 +12,20 @@ import numpy as np
 
 from jaxci.api.accumulator import Accumulator
 from jaxci.api.readers.labelled import Labelled
-from jaxci.api.readers.labels import is_classification
+from jaxci.api.readers.labels import distinct, is_classification, plain_labels
 from jaxci.api.readers.metrics import default_metrics, is_of_values, is_regression, named_metrics
 from jaxci.api.readers.tables import as_names, as_scores, as_texts
 from jaxci.cli.batches import Rules, read_batches
 from jaxci.cli.words import in_flags
 from jaxci.results import EvaluationTable
 from jaxci.statistics.sample import Sample
+
+ALL_ROWS = re.compile(r"max_rows must be at least \d+, for (.*?); got \d+.*?( \(fewer .*\))?", re.DOTALL)
+"""What an accumulator says of metrics that need more rows than it keeps."""
+NEEDY = "median_absolute_error"
+"""The default metric that needs all rows where they are weighted or in clusters."""
+MOST_LABELS = 1_000
+"""Labels of files that are sorted by them, above which all of them are not looked for."""
 
 
 class Columns(NamedTuple):
@@ -67,6 +76,7 @@ def streamed(
 ) -> EvaluationTable:
     """Return the table of metrics of files in one pass; the first batch decides on the metrics where none are named.
 
+    Where its rows are sorted by their labels, those of all rows are looked for first, which takes a pass of its own.
     Where words follow clusters whose names are whole numbers, a second pass reads all of them as texts.
 
     Raises
@@ -78,6 +88,8 @@ def streamed(
     """
     single = [columns.target, columns.pred, columns.groups, columns.weights]
     names = [name for name in (*single, *columns.scores) if name is not None]
+
+    said: list[str] = []
 
     def accumulated(texts: bool) -> Accumulator | None:
         """Return what is kept of all rows; None where words follow clusters that were read as numbers."""
@@ -91,29 +103,61 @@ def streamed(
             try:
                 if accumulator is None:
                     options = {**label_options(batch.columns[columns.target]), "threshold": threshold}
-                    chosen = metrics or _default_metrics(arrays, options)
+                    labels = [] if metrics or "labels" in options else _labels_to_come(paths, columns, arrays, sep)
+                    options |= {"labels": labels} if labels else {}
+                    chosen = metrics or _default_metrics(arrays, options, first=bool(labels))
+                    if not metrics and NEEDY in chosen and {"groups", "sample_weight"} & arrays.keys():
+                        chosen = [name for name in chosen if name != NEEDY]
+                        said[:] = [f"{NEEDY} is left out: of rows in clusters or with weights it needs all (--whole)"]
                     grouped = columns.groups is not None
                     accumulator = Accumulator(chosen, n_resamples=n_resamples, groups=grouped, rng=rng, **options)
                 accumulator.update(**arrays, ids=np.arange(n, n + len(arrays["y_true"])))
                 n += len(arrays["y_true"])
             except (TypeError, ValueError) as error:
                 last = batch.start + len(arrays["y_true"]) - 1
-                raise type(error)(f"{batch.path}, rows {batch.start} to {last}: {in_flags(str(error))}") from error
+                text = ALL_ROWS.sub(
+                    r"\1, which batches do not keep: name other --metrics, or pass --whole\2", str(error)
+                )
+                raise type(error)(f"{batch.path}, rows {batch.start} to {last}: {in_flags(text)}") from error
         return accumulator
 
     accumulator = accumulated(texts=False)
     if accumulator is None:
         accumulator = accumulated(texts=True)
     assert accumulator is not None  # read_batches refuses files without rows
-    return accumulator.finalize(method, confidence_level, alternative)
+    table = accumulator.finalize(method, confidence_level, alternative)
+    return dataclasses.replace(table, warnings=(*table.warnings, *said))
 
 
-def _default_metrics(arrays: dict[str, Any], options: dict[str, Any]) -> list[Any]:
-    """Return the metrics that suit the first batch."""
+def _labels_to_come(paths: Sequence[Path], columns: Columns, arrays: dict[str, Any], sep: str | None) -> list[Any]:
+    """Return the labels of all rows where the first batch is sorted by its true ones, and lacks some; else none."""
+    truth = arrays["y_true"]
+    if "y_score" not in arrays and not is_classification(truth):
+        return []
+    known = _labels_in(truth)
+    if np.count_nonzero(truth[1:] != truth[:-1]) >= len(known):
+        return []
+    found: dict[str, set[Any]] = {name: set() for name in (columns.target, columns.pred) if name is not None}
+    only = Columns(columns.target, columns.pred, (), None, None, ())
+    for batch in read_batches(paths, [*found], sep=sep, **only.rules(())):
+        for name, labels in found.items():
+            labels |= _labels_in(batch.columns[name])
+        everyone = set().union(*found.values())
+        if len(everyone) > MOST_LABELS or len({isinstance(label, str) for label in everyone}) > 1:
+            return []
+    return sorted(everyone) if found[columns.target] > known else []
+
+
+def _labels_in(column: np.ndarray) -> set[Any]:
+    return set(distinct(plain_labels("y_true", column)).tolist())
+
+
+def _default_metrics(arrays: dict[str, Any], options: dict[str, Any], *, first: bool) -> list[str]:
+    """Return the names of metrics that suit the first batch, which may lack classes that others have."""
     if "y_score" not in arrays and "labels" not in options and not is_classification(arrays["y_true"]):
-        return [statistic for _, statistic in default_metrics(Sample(), None)]
+        return [name for name, _ in default_metrics(Sample(), None)]
     read: dict[str, Any] = {name: arrays[name] for name in ("y_true", "y_pred") if name in arrays}
     scores = {"y_score": arrays["y_score"]} if "y_score" in arrays else {}
     labelled = Labelled.of(read, scores, labels=options.get("labels"), pos_label=options.get("pos_label"))
     labelled = labelled if "y_pred" in read else labelled.with_derived_labels(options.get("threshold"))
-    return [name for name, _ in default_metrics(labelled.sample("y_pred", "y_score"), labelled)]
+    return [name for name, _ in default_metrics(labelled.sample("y_pred", "y_score"), labelled, first=first)]

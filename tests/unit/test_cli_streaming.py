@@ -323,3 +323,99 @@ def test_blanks_around_a_text_are_no_part_of_it(tmp_path, way, header):
     found = evaluated(tmp_path, tmp_path / "rows.csv", "--target", "y", "--pred", pred, "--metrics", "accuracy", way)
     assert found["rows"][0]["estimate"] == (0.75 if "," in header else 1.0)
     assert not any("never has" in text or "only in case" in text for text in found["warnings"])
+
+
+@pytest.fixture
+def few_rows_are_kept(monkeypatch):
+    """Batches of 700 rows, of which 1,000 are kept."""
+    monkeypatch.setattr("jaxci.cli.batches.BATCH_ROWS", 700)
+    monkeypatch.setattr("jaxci.api.accumulator.LARGEST", 1000)
+    monkeypatch.setattr("jaxci.cli.streaming.Accumulator", functools.partial(Accumulator, max_rows=1000))
+
+
+@pytest.mark.parametrize("more", ["--groups", "--weights"])
+def test_default_metrics_that_need_all_rows_are_left_out_of_batches(tmp_path, capsys, few_rows_are_kept, more):
+    rng = np.random.default_rng(1)
+    y = rng.normal(size=2000)
+    rows = pd.DataFrame({"y": y, "guess": y + rng.normal(size=2000), "site": 1 + np.arange(2000) % 40})
+    rows.to_parquet(tmp_path / "rows.parquet")
+    arguments = [tmp_path / "rows.parquet", "--target", "y", "--pred", "guess", more, "site", "--resamples", 99]
+    found = evaluated(tmp_path, *arguments, "--stream")
+    assert [row["statistic"] for row in found["rows"]] == [
+        "mean_squared_error", "root_mean_squared_error", "mean_absolute_error", "r2",
+    ]  # fmt: skip
+    assert any(text.startswith("median_absolute_error is left out: ") for text in found["warnings"])
+    assert "median_absolute_error" in [row["statistic"] for row in evaluated(tmp_path, *arguments, "--whole")["rows"]]
+    said = refusal(capsys, *arguments, "--metrics", "median_absolute_error", "--stream")
+    told = f"need all rows with {more}, which batches do not keep: name other --metrics, or pass --whole"
+    assert told in said
+    assert "max_rows" not in said
+
+
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], ["a", "b", "c"]])
+@pytest.mark.parametrize("pred", [[], ["--pred", "guess"]])
+def test_rows_that_are_sorted_by_class_have_the_metrics_of_the_whole_file(tmp_path, few_rows_are_kept, labels, pred):
+    rng = np.random.default_rng(1)
+    codes = np.sort(rng.integers(0, len(labels), 3000))
+    scores = rng.random((3000, len(labels))) + (codes[:, None] == np.arange(len(labels)))
+    scores /= scores.sum(axis=1, keepdims=True)
+    names = [f"s_{label}" for label in labels]
+    rows = pd.DataFrame(scores, columns=names)
+    rows["y"], rows["guess"] = np.array(labels)[codes], np.array(labels)[scores.argmax(axis=1)]
+    rows.to_parquet(tmp_path / "rows.parquet")
+    arguments = [tmp_path / "rows.parquet", "--target", "y", "--score", ",".join(names), *pred, "--resamples", 99]
+    found, whole = (evaluated(tmp_path, *arguments, way) for way in ("--stream", "--whole"))
+    assert [row["statistic"] for row in found["rows"]] == [row["statistic"] for row in whole["rows"]]
+    for one, two in zip(found["rows"], whole["rows"], strict=True):
+        assert one["estimate"] == pytest.approx(two["estimate"], rel=1e-3)
+
+
+def test_all_rows_of_one_class_have_the_metrics_of_the_whole_file(tmp_path, few_rows_are_kept):
+    rows = frame(2000).assign(y=1)
+    rows.to_parquet(tmp_path / "rows.parquet")
+    arguments = [tmp_path / "rows.parquet", "--target", "y", "--pred", "guess"]
+    found, whole = (evaluated(tmp_path, *arguments, way) for way in ("--stream", "--whole"))
+    assert [row["statistic"] for row in found["rows"]] == [row["statistic"] for row in whole["rows"]] == ["accuracy"]
+
+
+@pytest.mark.parametrize("metrics", ["accuracy", "accuracy,cohen_kappa_score"])
+@pytest.mark.parametrize("groups", [[], ["--groups", "site"]])
+def test_remarks_on_labels_count_rows_and_not_their_kinds(tmp_path, few_rows_are_kept, metrics, groups):
+    rng = np.random.default_rng(1)
+    y = rng.choice(["a", "b", "c"], 2000)
+    guess = np.where(np.arange(2000) < 105, "z", y)
+    pd.DataFrame({"y": y, "guess": guess, "site": np.arange(2000) % 40}).to_csv(tmp_path / "rows.csv", index=False)
+    arguments = [tmp_path / "rows.csv", "--target", "y", "--pred", "guess", "--metrics", metrics, *groups]
+    found, whole = (evaluated(tmp_path, *arguments, way) for way in ("--stream", "--whole"))
+    assert any(text.startswith("y_pred in 105 of 2000 rows has a label") for text in found["warnings"])
+    assert sorted(found["warnings"]) == sorted(whole["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ([], "y_pred was not given: scores of at least 0.5 count as positive"),
+        (["--threshold", "0.3"], "y_pred was not given: scores of at least 0.3 count as positive"),
+        (["--weights", "site"], "y_pred was not given: scores of at least 0.5 count as positive"),
+    ],
+)
+def test_labels_that_follow_from_scores_are_told_of_in_batches(tmp_path, few_rows_are_kept, more, said):
+    frame(3000).assign(site=lambda rows: rows["site"] + 1).to_parquet(tmp_path / "rows.parquet")
+    arguments = [tmp_path / "rows.parquet", "--target", "y", "--score", "score", "--resamples", 99, "--stream"]
+    assert said in evaluated(tmp_path, *arguments, "--metrics", "accuracy,roc_auc", *more)["warnings"]
+    assert said not in evaluated(tmp_path, *arguments, "--metrics", "roc_auc", *more)["warnings"]
+
+
+@pytest.mark.parametrize("names", [["a.csv", "b.csv"], ["a.csv", "b.parquet"], ["a.jsonl", "b.csv"]])
+def test_clusters_are_the_same_whether_their_numbers_are_written_as_floats(tmp_path, names):
+    rows = frame(400).assign(site=np.arange(400) % 40)
+    files = [tmp_path / name for name in names]
+    for file, part in zip(files, [rows[:200], rows[200:].astype({"site": float})], strict=True):
+        WRITERS[f"rows{file.suffix}"](part, file)
+    arguments = [*ARGUMENTS[:4], "--groups", "site", "--metrics", "accuracy", "--seed", 3]
+    found = [evaluated(tmp_path, *files, *arguments, way)["rows"][0] for way in ("--stream", "--whole")]
+    rows.to_csv(tmp_path / "all.csv", index=False)
+    expected = evaluated(tmp_path, tmp_path / "all.csv", *arguments)["rows"][0]
+    for one in found:
+        assert one["n"] == expected["n"]
+        assert one["confidence_interval"] == pytest.approx(expected["confidence_interval"], rel=1e-9)

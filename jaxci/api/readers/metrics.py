@@ -42,12 +42,15 @@ _REGRESSION = (
 )
 
 
-def default_metrics(sample: Sample, labelled: Labelled | None) -> list[tuple[str, Statistic]]:
-    """Return a sensible set of metrics for what was given; ``labelled`` is None for a regression."""
+def default_metrics(sample: Sample, labelled: Labelled | None, *, first: bool = False) -> list[tuple[str, Statistic]]:
+    """Return a sensible set of metrics for what was given; ``labelled`` is None for a regression.
+
+    ``first``: whether these are the first rows of several, of which others have the classes that they lack.
+    """
     if labelled is None:
         return [(name, METRICS[name]) for name in _REGRESSION]
     binary = sample.n_classes == 2
-    alone = binary and not sample.class_sizes.all()  # all rows of one class, as where answers are graded
+    alone = binary and not first and not sample.class_sizes.all()  # all rows of one class, as where answers are graded
     names: list[str] = []
     if sample.y_pred is not None:
         names += ("accuracy",) if alone else _BINARY_LABELS if binary else _CLASS_LABELS
