@@ -109,6 +109,9 @@ def p_said(value: float, least: float = 0.0) -> str:
 
 NUMERIC = re.compile(r"\s*(?:< )?[-+]?(?:\d[\d.,]*(?:e[-+]?\d+)?|inf|nan)?%?\s*")
 
+ONE_LINE = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
+"""How a cell shows what would break its line, as a label may hold."""
+
 
 def is_text(cells: Sequence[str]) -> bool:
     """Whether a column holds words, and is aligned to the left: one of its cells is neither empty nor a number."""
@@ -116,8 +119,11 @@ def is_text(cells: Sequence[str]) -> bool:
 
 
 def in_columns(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
-    """Return cells as texts, the floats of a column in one format."""
-    return [list(row) for row in zip(*map(one_format, zip(*rows, strict=True)), strict=True)]
+    """Return cells as texts of one line, the floats of a column in one format."""
+    return [
+        [cell.translate(ONE_LINE) for cell in row]
+        for row in zip(*map(one_format, zip(*rows, strict=True)), strict=True)
+    ]
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -24,6 +24,10 @@ def test_a_column_has_one_number_format(values, texts):
     assert one_format(values) == texts
 
 
+def test_a_cell_has_one_line():
+    assert in_columns([["a\nb", 0.5], ["\r\tc", 1]]) == [["a\\nb", "0.5000"], ["\\r\\tc", "1"]]
+
+
 def test_a_number_that_stands_alone():
     assert [number(x) for x in (None, 0.05, 2e-5, 1e-12)] == ["", "0.0500", "0.000020", "1.000e-12"]
 
