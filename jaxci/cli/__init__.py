@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import gc
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -55,7 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _fail(of_no_file(error))
         if isinstance(error, OSError | ImportError) or _deliberate(error):
             said = in_flags(str(error.args[0]) if isinstance(error, KeyError) else str(error))
-            return _fail(f"{said}{TAKEN_FOR_MISSING if NO_LABELS in said else ''}")
+            hint = TAKEN_FOR_MISSING if NO_LABELS in said else POINTS if DECIMAL_COMMA.search(said) else ""
+            return _fail(f"{said}{hint}")
         place = _innermost(error.__traceback__, inside=True)
         where = f" ({place.tb_frame.f_code.co_filename}:{place.tb_lineno})" if place else ""
         print(f"{type(error).__name__}: {error}".strip(), file=sys.stderr)
@@ -66,6 +68,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 NO_LABELS = "must have no missing labels"
 """What the library says of missing labels, which may have been words of the file."""
 TAKEN_FOR_MISSING = " (fields that are empty, NA, N/A, NaN, null or None are taken for missing)"
+
+DECIMAL_COMMA = re.compile(r"must (?:hold numbers|be a number).*'[-+]?\d*,\d+'")
+"""What is said of a number with a comma."""
+POINTS = " (numbers are written with decimal points, and without commas)"
 
 
 @contextlib.contextmanager

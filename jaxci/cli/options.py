@@ -34,7 +34,7 @@ def writable(context: typer.Context, option: typer.CallbackParam, path: Path | N
     """Return where to write, of which the folder is there: an option's rule that is checked before all work."""
     apart(context, option, path)
     if path is not None and not path.parent.is_dir():
-        raise ValueError(f"{max(option.opts, key=len)} must be in a folder that exists; got {str(path)!r}")
+        raise ValueError(f"{max(option.opts, key=len)} must be a file in a folder that exists; got {str(path)!r}")
     if path is not None and path.is_dir():
         raise ValueError(f"{max(option.opts, key=len)} must be a file; got the folder {str(path)!r}")
     if str(path) == "-":
@@ -47,6 +47,14 @@ def _without_blanks(option: typer.CallbackParam, text: str | None) -> str | None
     if text is not None and not all(part.strip() for part in text.split(",")):
         raise ValueError(f"{max(option.opts, key=len)} must have no empty place between commas; got {text!r}")
     return text
+
+
+def _as_length(option: typer.CallbackParam, text: str) -> Any:
+    """Return a number of rows, or "auto"."""
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise ValueError(f"{max(option.opts, key=len)} must be a number of rows, or auto; got {text!r}") from None
 
 
 def listed(metavar: str, help: str) -> Any:
@@ -106,8 +114,12 @@ Resampling = Annotated[
     ),
 ]
 BlockLength = Annotated[
-    float | None,
-    typer.Option(metavar="ROWS", help="Length of blocks (of stationary ones the mean); estimated if not given."),
+    str,
+    typer.Option(
+        metavar="ROWS",
+        help="Length of blocks (of stationary ones the mean); auto estimates it.",
+        callback=_as_length,
+    ),
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeats a run; drawn and shown if not given.")]
 Csv = Annotated[

@@ -179,7 +179,7 @@ class TestArgumentsAreNamed:
         monkeypatch.setattr("jaxci.evaluate", None)  # nothing is computed
         arguments = ["evaluate", file, "--target", "y", "--pred", "guess"]
         assert refusal(capsys, *arguments, option, "no/out").startswith(
-            f"{option} must be in a folder that exists; got 'no/out'"
+            f"{option} must be a file in a folder that exists; got 'no/out'"
         )
         assert refusal(capsys, *arguments, option, ".") == f"{option} must be a file; got the folder '.'"
 
@@ -473,3 +473,26 @@ def test_a_file_that_is_cut_short_is_named_once(capsys, tmp_path):
     path.write_bytes(gzip.compress(b"y,p\n" + b"1,1\n" * 100)[:-8])
     said = refusal(capsys, "evaluate", path, "--target", "y", "--pred", "p")
     assert said.count("rows.csv.gz") == 1
+
+
+@pytest.mark.parametrize("way", [[], ["--stream"]])
+def test_decimal_commas_are_told_of(capsys, file, way):
+    file.write_text("y;s\n" + "1;0,75\n0;0,25\n" * 10)
+    said = refusal(capsys, "evaluate", file, "--target", "y", "--score", "s", "--sep", ";", *way)
+    assert "got '0,75'" in said
+    assert said.endswith(" (numbers are written with decimal points, and without commas)")
+    file.write_text("y;s\n" + "1;0,75x\n0;0,25\n" * 10)
+    assert "decimal points" not in refusal(
+        capsys, "evaluate", file, "--target", "y", "--score", "s", "--sep", ";", *way
+    )
+
+
+def test_the_length_of_blocks_may_be_auto(capsys, file):
+    arguments = ["evaluate", str(file), "--target", "two", "--pred", "h", "--metrics", "accuracy", "--resampling"]
+    shown = []
+    for more in ([], ["--block-length", "auto"], ["--block-length", "5"]):
+        assert main([*arguments, "moving", "--seed", "1", *more]) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1] != shown[2]
+    said = refusal(capsys, *arguments, "moving", "--block-length", "long")
+    assert said == "--block-length must be a number of rows, or auto; got 'long'"
