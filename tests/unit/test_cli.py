@@ -350,6 +350,37 @@ class TestReading:
         with pytest.raises(ValueError, match="cannot be read as CSV"):
             reader(path, ["a"])
 
+    @pytest.mark.parametrize("name", ["x.csv", "x.csv.gz"])
+    @pytest.mark.parametrize("line", ["sep=;\n", "\ufeffsep=;\r\n", '"sep=;"\r\n'])
+    def test_the_separator_of_excel(self, reader, tmp_path, name, line):
+        path = tmp_path / name
+        text = f"{line}a;b\n1;x\n2;y\n".encode()
+        path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+        assert tables.column_names(path) == ["a", "b"]
+        for sep in (None, ";"):
+            found = reader(path, ["b", "a"], sep)
+            assert (found["a"].tolist(), found["b"].tolist()) == ([1, 2], ["x", "y"])
+
+    @pytest.mark.parametrize("name", ["x.zip", "x.csv.bz2", "x.csv.XZ", "x.npz", "x.npy", "x.feather", "x.xlsx"])
+    def test_what_is_not_read_by_its_name(self, reader, tmp_path, name):
+        path = tmp_path / name
+        path.write_bytes(b"PK\xff\x00")
+        told = (
+            r"must be CSV, JSON lines \(\.jsonl, \.ndjson\) or Parquet \(\.parquet, \.pq\), text also packed as \.gz;"
+        )
+        for read in (lambda: reader(path, ["a"]), lambda: tables.column_names(path)):
+            with pytest.raises(
+                ValueError, match=rf"{name} {told} got a file that ends in \.{name.rpartition('.')[2]}$"
+            ):
+                read()
+
+    def test_text_that_is_no_utf_8(self, reader, tmp_path):
+        path = tmp_path / "x.csv"
+        path.write_text("a,b\n1,2\n", encoding="utf-16")
+        for read in (lambda: reader(path, ["a"]), lambda: tables.column_names(path)):
+            with pytest.raises(ValueError, match=r"x\.csv must be text in UTF-8; it begins as UTF-16 does$"):
+                read()
+
     def test_twice_the_same_name(self, reader, tmp_path):
         path = tmp_path / "x.csv"
         path.write_text("a,a\n1,2\n", encoding="utf-8")

@@ -125,7 +125,7 @@ def column_names(path: Path, sep: str | None = None) -> list[str]:
                 return list(next(json_rows(path, file), {}))
             return _header(_csv_rows(file, separator(path, sep)))
     except (ValueError, csv.Error) as error:
-        raise ValueError(f"{path} cannot be read as CSV: {error}") from error
+        raise ValueError(_of_csv(path, error)) from error
 
 
 def pyarrow() -> tuple[Any, Any]:
