@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxci.api.counted_rows import ERRORS, CountedRows
 from jaxci.api.readers.batches import of_table
+from jaxci.api.readers.label_remarks import of_near_names
 from jaxci.api.readers.labels import encode_labels
 from jaxci.api.readers.layout import arranged, weighed
 from jaxci.api.readers.metrics import chosen_metrics
@@ -41,9 +42,13 @@ class CountedTables:
         self.how = How(method, settings, source, rows.weights if rows.weighted else None)
 
     def all(self) -> list[EvaluationTable]:
-        """Return tables of all metrics together, the first with what is said of predictions that follow from scores."""
+        """Return tables of all metrics together, the first with what is to be said of labels and clusters."""
         first, *others = self._all()
-        said = (self.rows.derived,) if self.rows.derived else ()
+        rows = self.rows
+        kept = [rows.table.clusters, rows.pairs.clusters, *(one.clusters for one in rows.values.values())]
+        kept += [] if rows.poisson is None else [rows.poisson.clusters]
+        clusters = next(([*names] for names in kept if names), None)
+        said = [rows.derived] * bool(rows.derived) + of_near_names({"groups": clusters})
         return [dataclasses.replace(first, warnings=(*said, *first.warnings)), *others]
 
     def _all(self) -> list[EvaluationTable]:

@@ -406,6 +406,19 @@ def test_labels_that_follow_from_scores_are_told_of_in_batches(tmp_path, few_row
     assert said not in evaluated(tmp_path, *arguments, "--metrics", "roc_auc", *more)["warnings"]
 
 
+@pytest.mark.parametrize("metrics", ["accuracy", "r2", "mean_absolute_error", "roc_auc"])
+def test_clusters_that_differ_in_case_are_told_of_in_batches(tmp_path, few_rows_are_kept, metrics):
+    rows = frame(2000).assign(site=[f"{'sS'[i % 2]}{i % 40 // 2}" for i in range(2000)])
+    rows.to_parquet(tmp_path / "rows.parquet")
+    arguments = [*ARGUMENTS[:2], *(ARGUMENTS[4:6] if metrics == "roc_auc" else ARGUMENTS[2:4]), "--resamples", 99]
+    arguments = [tmp_path / "rows.parquet", *arguments, "--groups", "site", "--metrics", metrics]
+    for way in ("--stream", "--whole"):
+        told = [text for text in evaluated(tmp_path, *arguments, way)["warnings"] if "only in case" in text]
+        assert [text.partition(" and 17 more")[0] for text in told] == [
+            "groups has 'S0' and 's0', 'S1' and 's1', 'S10' and 's10'"
+        ]
+
+
 @pytest.mark.parametrize("names", [["a.csv", "b.csv"], ["a.csv", "b.parquet"], ["a.jsonl", "b.csv"]])
 def test_clusters_are_the_same_whether_their_numbers_are_written_as_floats(tmp_path, names):
     rows = frame(400).assign(site=np.arange(400) % 40)
