@@ -13,7 +13,7 @@ import numpy as np
 from jaxci.checks import hint
 from jaxci.distributions.empirical import checked_floats
 from jaxci.distributions.problems import check_whole
-from jaxci.index_columns import is_index, of_left_out
+from jaxci.index_columns import is_index, of_left_out, of_numbered_rows
 from jaxci.printing import JaxciWarning
 from jaxci.records import record, static
 
@@ -148,8 +148,7 @@ def _read(path: Path, target: str) -> tuple[np.ndarray, np.ndarray, tuple[str, .
     y = table.pop(target)
     features = table.select_dtypes(["number", "bool"])
     names = [str(name) for name in features.columns]
-    for remark in of_left_out(path, names, "feature"):
-        warnings.warn(remark, JaxciWarning, stacklevel=2)
+    said = of_left_out(path, names, "feature")
     features = features.loc[:, [not is_index(name) for name in names]]
     if not features.shape[1]:
         raise ValueError(f"{path} has no columns of numbers besides {target!r}")
@@ -158,4 +157,7 @@ def _read(path: Path, target: str) -> tuple[np.ndarray, np.ndarray, tuple[str, .
     for name, count in missing.items():
         if count:
             raise ValueError(f"column {name!r} of {path} has {count} missing or infinite values")
+    said += of_numbered_rows(dict(zip(features.columns, X.T, strict=True)))
+    for remark in said:
+        warnings.warn(remark, JaxciWarning, stacklevel=2)
     return X, y.to_numpy(), tuple(str(name) for name in features.columns)
