@@ -173,7 +173,7 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
         why = f"a mean of class scores in fewer than {FEW_FOR_CLASSES} clusters: Wilson's interval of each class"
         return Choice(SquareAndAdd(), f"{why} at its effective size, squared and added")
     if not np.isfinite(statistic.bounds).all() and strata_are_unlike(statistic, sample, layout):
-        why = "values that differ more between strata than within, as no card knows: influence within strata"
+        why = "values that lie further apart than within any stratum, as no card knows: influence within strata"
         return Choice(KurtosisT(), f"{why}, and Student's quantiles, further out where few decide")
     heavy = of_heavy_targets(statistic, layout, sample)
     if heavy is not None:

@@ -23,10 +23,12 @@ GOES_WITH, GOES_SURELY = 0.3, 3.0
 """Rank correlation from which on weights go with scores, and how many times its error it is without any, at least."""
 
 
-UNLIKE, BY_CHANCE = 1.5, 0.01
-"""Times as much as within strata that values vary together, from which on strata are unlike, and the level at which
-chance is ruled out.
+FAR, BY_CHANCE = 2.0, 0.01
+"""Times as far as within any stratum that values of strata which are unlike lie apart, and the level at which chance is
+ruled out.
 """
+FEW_LOSSES = 4
+"""Fewer losses, which are skewed, do not tell how far they lie apart in a stratum."""
 
 
 def features_of(statistic: Statistic, sample: Sample, layout: Layout) -> Features:
@@ -77,20 +79,32 @@ def heaviest_tails(statistic: Statistic, sample: Sample) -> float:
 
 
 def strata_are_unlike(statistic: Statistic, sample: Sample, layout: Layout) -> bool:
-    """Whether the values that are averaged vary much less within strata than they do together, but vary."""
+    """Whether the values that are averaged lie much further apart together than within any stratum, beyond chance.
+
+    Rows that were not seen are thought beyond the range of all. Where one stratum has that range, as of losses of a
+    class that is predicted badly, they are not too far.
+    """
     if layout.strata is None or not isinstance(statistic, MeanStatistic):
         return False
     strata = layout.strata if layout.units is None else layout.strata[layout.units]
     counts = np.ones(len(strata)) if layout.counts is None else layout.counts
     values, held = np.asarray(statistic.row_values(sample))[: len(strata)], np.bincount(strata, counts)
-    n, groups = float(counts.sum()), np.count_nonzero(held)
-    apart = values - (np.bincount(strata, counts * values) / np.maximum(held, 1))[strata]
-    left = float(counts @ apart**2)
-    between = float(counts @ (values - np.average(values, weights=counts)) ** 2) - left
-    within = left / max(n - groups, 1)
-    if groups < 2 or n <= groups or within == 0 or (between + left) / (n - 1) <= UNLIKE * within:
+    least, most = np.full(len(held), np.inf), np.full(len(held), -np.inf)
+    np.minimum.at(least, strata, values)
+    np.maximum.at(most, strata, values)
+    there, n = held > 0, float(counts.sum())
+    groups = np.count_nonzero(there)
+    if np.isfinite(statistic.bounds).any() and held[there].min() < FEW_LOSSES:
         return False
-    return float(special.fdtrc(groups - 1, n - groups, between / (groups - 1) / within)) < BY_CHANCE
+    if groups < 2 or n <= groups or most.max() - least.min() <= FAR * np.max(most[there] - least[there]):
+        return False
+    apart = values - (np.bincount(strata, counts * values) / np.maximum(held, 1))[strata]
+    within = float(counts @ apart**2)
+    between = float(counts @ (values - np.average(values, weights=counts)) ** 2) - within
+    if not within > 0:
+        return False
+    ratio = between / (groups - 1) / (within / (n - groups))
+    return float(special.fdtrc(groups - 1, n - groups, ratio)) < BY_CHANCE
 
 
 def features_of_rows(statistic: Statistic, sample: Sample) -> Features:

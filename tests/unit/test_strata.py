@@ -243,3 +243,19 @@ def test_strata_that_are_alike_are_judged_by_their_cards():
     assert (
         jaxci.interval("mean", x, strata=np.argsort(np.argsort(x)) // 20, n_resamples=99, rng=0).method == KurtosisT()
     )
+
+
+@pytest.mark.slow
+def test_losses_of_a_rare_class_in_a_stratum_of_its_own_allow_for_rows_that_were_not_seen():
+    """One stratum has nearly the range of all: as means of strata that differ they covered .91, and missed above."""
+    rng, y, held = np.random.default_rng(7), np.repeat([1, 0], [3, 27]), []
+    far = np.random.default_rng(8).normal(size=(2, 400_000))
+
+    def chances(normal, label):  # of class 1, a tenth of the rows, whose scores lie 1.8 higher
+        return 1 / (1 + 9 * np.exp(1.8**2 / 2 - 1.8 * (normal + 1.8 * label)))
+
+    truth = np.mean(-np.log(chances(far[0], 1))) / 10 - 9 * np.mean(np.log1p(-chances(far[1], 0))) / 10
+    for number in range(100):
+        found = jaxci.interval("log_loss", y, chances(rng.normal(size=30), y), strata=y, n_resamples=999, rng=number)
+        held.append(found.confidence_interval.low <= truth <= found.confidence_interval.high)
+    assert np.mean(held) >= 0.93
