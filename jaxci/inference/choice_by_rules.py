@@ -31,7 +31,7 @@ from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.quantile import OrderStatistic, most_covered, needs_rows, smallest_n
 from jaxci.intervals.spread import LEAST, Bonett
-from jaxci.statistics.base import MomentStatistic, Statistic, TableStatistic
+from jaxci.statistics.base import MomentStatistic, RankedStatistic, Statistic, TableStatistic
 from jaxci.statistics.custom import FunctionStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.probability import Calibration
@@ -45,8 +45,10 @@ MOST_DRAWS = 4e9
 MOST_CELL_DRAWS = 1e9
 """Above so many cells of tables (classes squared, times resamples) metrics of labels are not resampled."""
 
-MOST_AREA_DRAWS = 1e8
-"""Above so many draws the area under one ROC curve is not resampled: a formula serves nearly as well, at once."""
+MOST_SMOOTH_DRAWS = 1e8
+"""Above so many draws, of rows or what weighted ones are in effect, the area under a ROC curve, correlations and other
+smooth statistics of sorted rows or of moments are not resampled: a formula serves nearly as well, at once.
+"""
 
 SMALL_MEAN = 50
 """Below so many observations a mean of values without bounds gets the t interval."""
@@ -140,8 +142,8 @@ def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tail
             remark=f"intervals that end at values hold this quantile in at most {most} of data sets of {n} rows; "
             "quantile_interval reaches beyond the values",
         )
-    many = n * float(n_resamples) > MOST_DRAWS or layout.counts is not None
-    if statistic.smooth and isinstance(statistic, MomentStatistic) and many:
+    counted = isinstance(statistic, MomentStatistic) and statistic.smooth and layout.counts is not None
+    if counted or _is_large(statistic, layout, n_resamples):
         return _delta(statistic, n)
     if statistic.smooth and isinstance(statistic, FunctionStatistic):
         return Choice(BCa(), "no formula for a function of your own: the bootstrap, corrected for bias and skewness")
@@ -229,7 +231,7 @@ def _choose_ranking(
     rarest, draws = int(sizes[sizes > 0].min()), layout.n * float(n_resamples)
     whole, few = statistic.is_whole_area, statistic.least_class
     counted = layout.counts is not None
-    drawn = draws <= (MOST_AREA_DRAWS if whole else MOST_DRAWS) and (enough or not whole) and not counted
+    drawn = draws <= (MOST_SMOOTH_DRAWS if whole else MOST_DRAWS) and (enough or not whole) and not counted
     if statistic.has_extremes and rarest < few and drawn:
         return _proper(f"ranks, {rarest} in the rarest class", layout)
     if whole and rarest < few:
@@ -237,7 +239,7 @@ def _choose_ranking(
         return Choice(NewcombeAuc(), f"a ROC AUC, {rarest} in the rarest class, and {why}: Newcombe's score interval")
     if DeLongLogit().refusal(statistic) is None:
         return Choice(DeLongLogit(), "a ROC AUC of independent rows: DeLong on the logit scale stays in [0, 1]")
-    if statistic.smooth and (draws > MOST_AREA_DRAWS or counted):
+    if statistic.smooth and (draws > MOST_SMOOTH_DRAWS or counted):
         return _delta(statistic, layout.n)
     why = f"ranks, {few} or more in every class" if statistic.has_extremes else "no formula for this statistic"
     return Choice(Percentile(), f"{why}: the percentile bootstrap")
@@ -251,8 +253,15 @@ def _delta(statistic: Statistic, n: int) -> Choice:
 
 def ranks_many(statistic: Statistic, layout: Layout, n_resamples: int) -> bool:
     """Whether the ranks of so many rows are asked for that they are not resampled, in clusters enough to do without."""
-    many = layout.n * float(n_resamples) > MOST_AREA_DRAWS and layout.n_units >= MANY_CLUSTERS
-    return isinstance(statistic, ScoreRanking) and statistic.smooth and layout.given == {"groups"} and many
+    many = layout.n * float(n_resamples) > MOST_SMOOTH_DRAWS and layout.n_units >= MANY_CLUSTERS
+    return isinstance(statistic, RankedStatistic) and statistic.smooth and layout.given == {"groups"} and many
+
+
+def _is_large(statistic: Statistic, layout: Layout, n_resamples: int) -> bool:
+    """Whether a smooth statistic, whose derivatives tell what rows contribute, is of too many of these to resample."""
+    if not statistic.smooth or isinstance(statistic, FunctionStatistic | TableStatistic | Calibration):
+        return False
+    return layout.units is None and layout.effective_size * n_resamples > MOST_SMOOTH_DRAWS
 
 
 def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
@@ -287,6 +296,8 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
         return _of_alike_clusters(statistic, layout)
     if layout.given == {"sample_weight"} and (ranked := _of_ranks_by_weight(statistic, layout, sample, weighted)):
         return ranked
+    if _is_large(statistic, layout, n_resamples) and (large := _of_large(statistic, layout, sample)):
+        return large
     if statistic.has_extremes:
         return _proper(weighted if kind == "weighted" else {"cluster": "clustered"}.get(kind, kind) + " rows", layout)
     studentized = isinstance(statistic, MomentStatistic) and statistic.smooth and layout.given == {"groups"}
@@ -327,6 +338,19 @@ def _of_ranks_by_weight(statistic: Statistic, layout: Layout, sample: Sample, we
         return _proper(weighted, layout)._replace(remark=WEIGHED_BY_SCORE)
     why = f"{weighted}, and weights go with scores: influence, and Student's quantiles, further out where few decide"
     return Choice(method, why, remark=WEIGHED_BY_SCORE)
+
+
+def _of_large(statistic: Statistic, layout: Layout, sample: Sample) -> Choice | None:
+    """Choose for a smooth statistic of very many rows with weights or strata; None where few of them decide ranks."""
+    if isinstance(statistic, ScoreRanking):
+        sizes = sample.class_sizes
+        if sizes[sizes > 0].min() < statistic.least_class or not sample.misranked >= FEW_MISRANKED:
+            return None
+    method = KurtosisT(scale=_scale(statistic))
+    if method.refusal_of_rows(statistic, layout.given):
+        return None
+    why = f"{layout.n:,} rows, too many to resample: influence, and Student's quantiles, further out where few decide"
+    return Choice(method, why)
 
 
 def _decided_by_few(statistic: Statistic, sample: Sample, layout: Layout) -> bool:
