@@ -98,3 +98,11 @@ def test_rank_correlations_in_many_clusters_are_not_resampled(few_draws):
 def test_functions_of_users_are_resampled(few_draws):
     mean = jaxci.statistics.WeightedFunction(lambda x, weights: (x * weights).sum() / weights.sum())
     assert jaxci.interval(mean, Y, n_resamples=RESAMPLES, rng=0).method == "bca"
+
+
+@pytest.mark.parametrize(("noise", "method"), [(0.1, "delta"), (0.01, "bc")])
+def test_resamples_tell_more_of_rank_correlations_very_near_1(noise, method, few_draws):
+    near = Y + noise * (np.arange(N) % 2) * np.random.default_rng(4).normal(size=N)
+    found = jaxci.interval("spearmanr", Y, near, n_resamples=RESAMPLES, rng=0)
+    assert found.estimate > choice.NEAR_ONE
+    assert found.method.name == method
