@@ -11,7 +11,7 @@ from jaxci.intervals.capabilities import has_opposed_rows, is_share_difference
 from jaxci.intervals.clustered_proportion import TangoCluster
 from jaxci.intervals.kurtosis import KurtosisT
 from jaxci.intervals.parametric import T
-from jaxci.intervals.proportion_difference import SquareAndAddDifference, Tango
+from jaxci.intervals.proportion_difference import Tango
 from jaxci.intervals.sign_flip import MOST_CLUSTERS, SignFlip
 from jaxci.statistics.base import LinearStatistic, MomentStatistic, RankedStatistic
 from jaxci.statistics.custom import FunctionStatistic
@@ -36,9 +36,6 @@ def choose_difference(statistic: Paired, layout: Layout, tails: Tails, sample: S
     vary = "" if layout.strata is None else "; rows in strata vary less"
     if alike and Tango().refusal(statistic) is None:
         return Choice(Tango(), f"paired proportions: the interval that Tango's score test does not reject{vary}")
-    if alike and SquareAndAddDifference().refusal(statistic) is None:
-        why = "two means of paired proportions: Tango's intervals, squared and added"
-        return Choice(SquareAndAddDifference(), f"{why}{vary}")
     told = layout.units is None and _has_contributions(statistic, sample)
     ranked = told and layout.strata is None and isinstance(statistic.statistic, ScoreRanking)
     if ranked and has_opposed_rows(statistic):

@@ -42,6 +42,12 @@ FEW_ROWS = 50
 """Below so many units intervals of resamples and the delta method get a remark where no card judged them."""
 FEW_CASES, ENOUGH_ROWS = 10, 20
 """A class of fewer cases gets a remark; where a card judged, only among so many units or more."""
+REACH, NEAREST, RELATIVE = 3.0, 0.05, 2.0
+"""Errors relative to targets get a remark where so many times the least target is below the lower quartile, and the
+mean error of that share of the rows, with the least targets, is so many times that of all.
+"""
+MAY = "may cover less than they say"
+"""What is said of these."""
 FEW_GATHERED = 5
 """A class with rows in fewer clusters gets a remark."""
 PERCENTILE_ON_CARDS = "in simulations of 30 rows 95% percentile intervals covered less than 93% for 40 of 46 metrics"
@@ -222,9 +228,20 @@ def _of_zero_targets(statistic: Statistic, sample: Sample, layout: Layout) -> li
     relative = statistic.statistic if isinstance(statistic, Paired) else statistic
     if not relative.relative_to_target:
         return []
-    zeros = int((np.asarray(sample.y_true)[: layout.n_rows] == 0).sum())
-    rows = f"{zeros} of {layout.n_rows} rows"
-    return [f"y_true is 0 in {rows}: errors there are divided by 2.2e-16 and decide the mean"] if zeros else []
+    sizes = np.abs(np.asarray(sample.y_true, float)[: layout.n_rows])
+    zeros = int((sizes == 0).sum())
+    if zeros:
+        rows = f"{zeros} of {layout.n_rows} rows"
+        return [f"y_true is 0 in {rows}: errors there are divided by 2.2e-16 and decide the mean"]
+    if relative is not statistic or not isinstance(statistic, MeanStatistic):
+        return []
+    errors, small = np.asarray(statistic.row_values(sample))[: layout.n_rows], np.quantile(sizes, NEAREST)
+    near = bool(REACH * sizes.min() < np.quantile(sizes, 0.25))
+    if not (near and errors[sizes <= small].mean() > RELATIVE * errors.mean()):
+        return []
+    reach = f"y_true comes as close to 0 as {sizes.min():.2g} (median {np.median(sizes):.2g})"
+    missing = "rows still closer to 0, which may be missing, would decide the mean"
+    return [f"{reach}, and errors there weigh most: {missing}, and intervals {MAY}"]
 
 
 def _of_shares_without_bounds(statistic: Statistic, values: np.ndarray | None) -> list[str]:

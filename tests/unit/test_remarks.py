@@ -635,6 +635,26 @@ def test_relative_errors_of_targets_that_are_zero_are_told(zeros):
     assert [any(text.startswith(told) for text in texts) for texts in (one, two)] == [zeros > 0] * 2
 
 
+@pytest.mark.parametrize(
+    ("law", "told"),
+    [
+        (lambda rng: rng.uniform(0.1, 10, 100), True),
+        (lambda rng: np.abs(rng.normal(3, 1.2, 100)) + 0.02, True),
+        (lambda rng: rng.uniform(1, 2, 100), False),
+        (lambda rng: rng.normal(5, 1, 100), False),
+    ],
+    ids=["from 0 on", "near 0", "from 1 on", "far from 0"],
+)
+def test_relative_errors_of_targets_that_come_close_to_zero_are_told(law, told):
+    """95% intervals covered .90 and .85 of such data, those of the others .95 to .97."""
+    rng = np.random.default_rng(1)
+    y = law(rng)
+    metric = "mean_absolute_percentage_error"
+    for guess, expected in ((y + rng.normal(0, 0.5, 100), told), (y * np.exp(rng.normal(0, 0.3, 100)), False)):
+        warned = jaxci.evaluate(y, guess, metrics=[metric], rng=0)[metric].warnings
+        assert any(text.startswith("y_true comes as close to 0 as") for text in warned) == expected
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("sign", [1, -1])
 def test_rank_correlations_near_one_are_corrected_for_what_resamples_bend(sign):

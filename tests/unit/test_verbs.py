@@ -966,7 +966,7 @@ DRAWN_APART = functools.partial(pytest.param, marks=pytest.mark.false_alarm(2e-4
     [
         ("accuracy", Y, A, B, "tango"),
         ("f1", Y, A, B, "adjusted_wald"),
-        ("balanced_accuracy", Y, A, B, "square_and_add"),
+        ("balanced_accuracy", Y, A, B, "adjusted_wald"),
         ("recall", Y, A, B, "tango"),
         ("matthews_corrcoef", Y, A, B, "adjusted_wald"),
         ("error_rate", Y, A, B, None),
