@@ -222,7 +222,8 @@ class DeLong(AucMethod):
     """DeLong's interval of an area under the ROC curve, ``A +- z sqrt(S_pos / m + S_neg / n)``.
 
     S are the placement variances. Asymptotic, independent rows. May leave [0, 1]. With one member in a class, or all
-    scores equal, the variance is replaced by its upper bound ``A (1 - A) / min(m, n)``, with a remark.
+    scores equal, the variance is replaced by its upper bound ``A (1 - A) / min(m, n)``, with a remark. Of classes that
+    are perfectly separated, where the variance is 0, the interval is that of ``min(m, n)`` disjoint pairs, with a remark.
 
     References
     ----------
