@@ -223,7 +223,7 @@ class DeLong(AucMethod):
 
     S are the placement variances. Asymptotic, independent rows. May leave [0, 1]. With one member in a class, or all
     scores equal, the variance is replaced by its upper bound ``A (1 - A) / min(m, n)``, with a remark. Of classes that
-    are perfectly separated, where the variance is 0, the interval is that of ``min(m, n)`` disjoint pairs, with a remark.
+    are perfectly separated, where the variance is 0, it is the interval of ``min(m, n)`` disjoint pairs, with a remark.
 
     References
     ----------

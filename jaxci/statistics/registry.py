@@ -74,7 +74,32 @@ COMPLEMENTS = {"fdr": "precision", "fnr": "recall", "fpr": "specificity"}
 
 QUADRATIC = "did you mean 'cohen_kappa_score' with weights='quadratic'?"
 RANKED = "there is none; another correlation of ranks is 'spearmanr'"
+OF_LOSSES = "a mean over rows: give what each row loses to jaxci.interval('mean', losses, bounds=(0, numpy.inf))"
+OF_HITS = "a share of rows: give whether each row is right to jaxci.interval('mean', hits, bounds=(0, 1))"
 RELATED = {
+    **dict.fromkeys(
+        (
+            "crps",
+            "gamma_deviance",
+            "hinge_loss",
+            "mean_gamma_deviance",
+            "mean_pinball_loss",
+            "mean_poisson_deviance",
+            "mean_squared_log_error",
+            "mean_tweedie_deviance",
+            "msle",
+            "pinball",
+            "pinball_loss",
+            "poisson_deviance",
+            "ranked_probability",
+            "rps",
+            "smape",
+            "symmetric_mean_absolute_percentage_error",
+            "tweedie_deviance",
+        ),
+        OF_LOSSES,
+    ),
+    "gini": "it is 2 A - 1, A the area: did you mean 'roc_auc'?",
     "hamming": "of one label a row it is 'error_rate'",
     "hamming_loss": "of one label a row it is 'error_rate'",
     "kendall": RANKED,
@@ -82,6 +107,7 @@ RELATED = {
     "kendalltau": RANKED,
     "quadratic_weighted_kappa": QUADRATIC,
     "qwk": QUADRATIC,
+    "top_k_accuracy": OF_HITS,
     "weighted_kappa": "did you mean 'cohen_kappa_score' with weights='quadratic' or 'linear'?",
 }
 """What to say of names that stand for a metric with settings, or for one that is only like a metric."""
@@ -113,7 +139,9 @@ def statistic_by_name(name: Any) -> Statistic:
     if name not in METRICS:
         base = name.removesuffix(PER_CLASS)
         if base != name and base in METRICS:
-            raise ValueError(f"{name!r} stands for a row a class, in jaxci.evaluate only; one statistic is {base!r}")
+            raise ValueError(
+                f"{name!r} stands for a row a class, in jaxci.evaluate only; one statistic is {base!r} of y == label"
+            )
         raise ValueError(f"unknown metric {name!r}: {hint_of_metric(name)}")
     return METRICS[name]
 

@@ -14,7 +14,7 @@ import jaxci
 from jaxci.api.readers.arrays import in_numpy
 from jaxci.api.readers.scores import in_label_order, in_name_order
 from jaxci.api.readers.tables import MISSING, NamedScores
-from jaxci.statistics.registry import ABBREVIATIONS, COMPLEMENTS, METRICS, RELATED
+from jaxci.statistics.registry import ABBREVIATIONS, COMPLEMENTS, METRICS, OF_HITS, OF_LOSSES, RELATED
 
 N = 60
 NAN = float("nan")
@@ -326,6 +326,8 @@ class TestNamesOfMetrics:
             ("weighted_kappa", "did you mean 'cohen_kappa_score' with weights='quadratic' or 'linear'?"),
             ("hamming_loss", "of one label a row it is 'error_rate'"),
             ("kendalltau", "there is none; another correlation of ranks is 'spearmanr'"),
+            ("mean_pinball_loss", OF_LOSSES),
+            ("top_k_accuracy_score", OF_HITS),
         ],
     )
     def test_names_of_like_metrics_lead_to_these(self, said, hint):
