@@ -56,11 +56,11 @@ def demo(
         later = pool.submit(_every_method, metric, data)
         table = jaxci.evaluate(data["target"], data["prediction"], data["score"], rng=DEMO_SEED, progress=advance)
         rows = later.result()
-    from jaxci.cli.display import grid, page, show
+    from jaxci.cli.display import grid, page, show_table
 
     console = page()
     console.print("A classifier of handwritten digits, 1,000 test images it has not seen.\n")
-    show(console, table)
+    show_table(console, table)
     console.print()
     console.print(grid(["method", "low", "high", "width", ""], rows, title=f"{metric}, by every method"))
     console.print("Your own predictions: jaxci evaluate FILE --target COL --pred COL --score COL,...")

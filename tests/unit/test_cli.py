@@ -526,6 +526,7 @@ def test_demo(capsys, monkeypatch):
     assert (code, err) == (0, "")
     for name in ("accuracy", "log_loss", *jaxci.list_methods("accuracy")):
         assert name in out
+    assert "--seed" not in out  # which demo does not have
 
 
 def test_demo_predictions():

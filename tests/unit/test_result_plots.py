@@ -198,6 +198,15 @@ def test_a_leaderboard_tells_ranks_and_ties():
     assert "ranks" in said
     faces = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "o"]
     assert [face != "white" for face in faces] == [one.tied_with_best for one in board]
+    assert "(thin: all together)" in axes.get_title(loc="left")
+
+
+def test_thin_intervals_are_named_where_there_are_any():
+    """Learners have ranks that hold together, but no such intervals."""
+    learners = {"low": Constant(), "ridge": "ridge"}
+    board = jaxci.rank_inducers(learners, X[:30, None], X[:30], loss="squared", progress=False, rng=0)
+    title = board.plot().get_title(loc="left").replace("\n", " ")
+    assert title == "squared, 95% intervals and ranks; filled: tied with best"
 
 
 @pytest.mark.slow
