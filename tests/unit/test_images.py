@@ -58,6 +58,26 @@ def test_dependencies_are_a_layer_before_the_source_and_nobody_is_root(image):
     assert all((ROOT / path).exists() for path in kept)
 
 
+@pytest.mark.parametrize("image", IMAGES)
+def test_what_is_cached_is_written_where_every_user_may(image):
+    """A user whom the image does not know has no home, of which matplotlib would complain."""
+    lines = (DOCKER / f"Dockerfile.{image}").read_text().splitlines()
+    assert "ENV XDG_CACHE_HOME=/cache MPLCONFIGDIR=/cache/matplotlib" in lines
+    assert any("mkdir -m 1777 /cache" in line for line in lines)
+
+
+def test_the_commands_of_the_study_are_typed_as_they_stand():
+    """What they set reaches the engine: bash does not let UID be set, and does not hand it on."""
+    page = (DOCKER / "compose.yaml").read_text()
+    read = set(re.findall(r"\$\{(\w+):-", page)) - {"PWD"}
+    commands = re.findall(r"^#   (.*) docker compose -f docker/compose.yaml run --rm \w+$", page, re.MULTILINE)
+    assert len(commands) == 2
+    for sets in commands:
+        shown = subprocess.run(["bash", "-c", f"{sets} env"], capture_output=True, text=True, check=True)
+        assert shown.stderr == ""
+        assert read <= {line.split("=")[0] for line in shown.stdout.splitlines()}
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the images have Python 3.11, of which the versions are")
 def test_the_steps_without_an_engine(tmp_path):
