@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from jaxci.cli.doctor import doctor
+from jaxci.cli.examples import example
 from jaxci.cli.leaderboards import leaderboard
 from jaxci.cli.learning import generalization, losses
 from jaxci.cli.listings import demo, methods, metrics
@@ -279,16 +280,18 @@ def check(
     metric: Annotated[str, typer.Option(metavar="NAME", help="One metric; see 'jaxci metrics'.")],
     target: Annotated[str | None, typer.Option(metavar="COL", help="Column of the true labels or values.")] = None,
     pred: Annotated[str | None, typer.Option(metavar="COL", help="Predictions, or per-case values.")] = None,
-    score: Annotated[str | None, listed("COL,...", "Scores, one column per class.")] = None,
-    methods: Annotated[str | None, listed("NAME,...", "Interval methods; the quick ones.")] = None,
+    score: Annotated[str | None, listed("COL,...", "Score of the positive class, or one column per class.")] = None,
+    methods: Annotated[str | None, listed("NAME,...", "Interval methods; by default the quick ones.")] = None,
     bounds: Bounds = None,
-    n: Annotated[int | None, typer.Option("--n", metavar="N", help="Sample size; that of the file.")] = None,
+    n: Annotated[int | None, typer.Option("--n", metavar="N", help="Sample size; by default that of the file.")] = None,
     level: Level = 0.95,
     replications: Annotated[
         int, typer.Option(metavar="N", help="Simulated data sets; up to four times as many where they tell too little.")
     ] = 2_000,
     resamples: DrawnResamples = 1_999,
-    calibrate: Annotated[bool, typer.Option("--calibrate", help="Find the level that gives --level.")] = False,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Also find the nominal level that covers --level.")
+    ] = False,
     groups: Groups = None,
     strata: Strata = None,
     pos_label: PosLabel = None,
@@ -345,4 +348,4 @@ for panel, commands in COMMANDS.items():
         if isinstance(command, typer.Typer):
             app.add_typer(command, rich_help_panel=panel)
         else:
-            app.command(rich_help_panel=panel)(command)
+            app.command(rich_help_panel=panel, epilog=example(command.__name__))(command)

@@ -46,7 +46,7 @@ def _every_method(metric: str, data: dict[str, np.ndarray]) -> list[list[Any]]:
 def demo(
     metric: Annotated[str, typer.Option(metavar="NAME", help="The metric to show every method for.")] = "accuracy",
 ) -> None:
-    """Intervals for real predictions that come with the package, by every method."""
+    """Intervals for real predictions that come with the package, and of one metric by every method."""
     with working("evaluating") as advance, ThreadPoolExecutor(1) as pool:
         import jaxci
         from jaxci.data import load_demo

@@ -9,18 +9,28 @@ import typer
 
 from jaxci.cli.options import Csv, Json, Level, Method, Seed, Sep, listed, numbers, split, working
 
-Folder = typer.Argument(help="Folder of mask images; a case has one name in both.", show_default=False)
+
+def _folder(metavar: str) -> Any:
+    return typer.Argument(
+        metavar=metavar, help="Folder of mask images; a case has one name in both.", show_default=False
+    )
 
 
 def masks(
-    predictions: Annotated[Path, Folder],
-    references: Annotated[Path, Folder],
+    predictions: Annotated[Path, _folder("PREDICTIONS")],
+    references: Annotated[Path, _folder("REFERENCES")],
     spacing: Annotated[
-        str | None, typer.Option(metavar="Z,Y,X", help="Distance of voxels; that of the images if not given.")
+        str | None,
+        typer.Option(metavar="Z,Y,X", help="Distance of voxels along each axis; by default that of the images."),
     ] = None,
-    tolerance: Annotated[float | None, typer.Option(help="Of the surface Dice (NSD); one voxel if not given.")] = None,
-    labels: Annotated[str | None, listed("CODE,...", "Labels; all but 0 if not given.")] = None,
-    empty: Annotated[str, typer.Option(help="worst, nan or error: one mask of a case is empty.")] = "worst",
+    tolerance: Annotated[
+        float | None,
+        typer.Option(help="Tolerance of the surface Dice (NSD), in units of --spacing; by default one voxel."),
+    ] = None,
+    labels: Annotated[str | None, listed("CODE,...", "Labels to measure; by default all but 0.")] = None,
+    empty: Annotated[
+        str, typer.Option(help="worst, nan or error: what a distance counts where one mask of a case is empty.")
+    ] = "worst",
     surface: Annotated[str, typer.Option(help="elements, voxels or faces: what surfaces are made of.")] = "elements",
     metrics: Annotated[str, listed("NAME,...", "Metrics to summarize with intervals.")] = "dice,nsd,hd95,assd",
     groups: Annotated[

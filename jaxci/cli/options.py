@@ -65,7 +65,10 @@ def listed(metavar: str, help: str) -> Any:
 File = Annotated[
     Path,
     typer.Argument(
-        help="CSV, Parquet or JSON-lines file, one row per case; text also as .gz.", show_default=False, callback=apart
+        metavar="FILE",
+        help="CSV, Parquet or JSON-lines file, one row per case; text also as .gz.",
+        show_default=False,
+        callback=apart,
     ),
 ]
 Files = Annotated[
@@ -79,7 +82,9 @@ Files = Annotated[
 ]
 Sep = Annotated[
     str | None,
-    typer.Option("--sep", metavar="CHAR", help="Between the values of CSV: a comma, in .tsv a tab; or ';', tab."),
+    typer.Option(
+        "--sep", metavar="CHAR", help="Separator in CSV, such as ';' or tab; by default a comma, in .tsv a tab."
+    ),
 ]
 Target = Annotated[str, typer.Option(metavar="COL", help="Column of the true labels or values.")]
 Method = Annotated[str, typer.Option(help="Interval method; see 'jaxci methods'.")]
@@ -121,7 +126,7 @@ BlockLength = Annotated[
         callback=_as_length,
     ),
 ]
-Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeats a run; drawn and shown if not given.")]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed, which repeats a run; drawn and shown by default.")]
 Csv = Annotated[
     Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table as CSV.", callback=writable)
 ]

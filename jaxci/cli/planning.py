@@ -76,7 +76,9 @@ def _expected(value: float | None, table: str | None, parts: dict[str, float | N
 
 
 def plan(
-    metric: Annotated[str, typer.Argument(help="One metric; see 'jaxci metrics'.", show_default=False)],
+    metric: Annotated[
+        str, typer.Argument(metavar="METRIC", help="One metric; see 'jaxci metrics'.", show_default=False)
+    ],
     expected: Annotated[float | None, typer.Option(help="Value of a share of all cases, such as accuracy.")] = None,
     table: Annotated[
         str | None, typer.Option(metavar="ROW;ROW;...", help="Table of true by predicted classes: '90,10;5,45'.")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Runs = Annotated[
     Path,
     typer.Argument(
+        metavar="FILE",
         help="CSV, Parquet or JSON-lines file, one row per run; or the file that run_seeds wrote.",
         show_default=False,
     ),

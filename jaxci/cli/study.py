@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from jaxci.cli.examples import example
 from jaxci.cli.options import Sep, listed, numbers, split, writable
 from jaxci.cli.progress import progress
 
@@ -24,7 +25,11 @@ MANY = 40
 """Blocks of all cells from which a run is estimated before it starts: fewer are soon done."""
 LONG = 60.0
 """Seconds of a run before which its estimate is shown."""
-Counted = Annotated[int | None, typer.Option(metavar="N")]
+
+
+def counted(help: str) -> Any:
+    """Return an option that holds a number of the design."""
+    return typer.Option(metavar="N", help=f"{help}; by default that of the design.")
 
 
 def _table_file(context: typer.Context, option: typer.CallbackParam, path: Path | None) -> Path | None:
@@ -178,7 +183,7 @@ def list_studies() -> None:
     )
 
 
-@study.command()
+@study.command(epilog=example("new"))
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The study file to write (TOML).", show_default=False)],
     design: Annotated[str, typer.Option(metavar="NAME", help="A bundled study to start from.")] = "summaries",
@@ -191,7 +196,7 @@ def new(
         typer.Option(metavar="LOW,HIGH|COL=LOW:HIGH", help="Range of the values of all columns, or of one column."),
     ] = None,
     discrete: Annotated[
-        str | None, typer.Option(metavar="COL,...", help="Columns whose values are drawn as they are; HD and HD95.")
+        str | None, typer.Option(metavar="COL,...", help="Columns whose values are drawn as they are.")
     ] = None,
     target: Annotated[str | None, typer.Option(metavar="COL", help="Column of true labels.")] = None,
     score: Annotated[str | None, listed("COL,...", "Columns of logits, or of probabilities.")] = None,
@@ -199,10 +204,10 @@ def new(
     by: Annotated[str | None, listed("COL,...", "Columns that name the instances.")] = None,
     sep: Sep = None,
     sizes: Annotated[str | None, typer.Option(metavar="N,...", help="Sample sizes.")] = None,
-    replications: Counted = None,
-    resamples: Counted = None,
-    groups: Counted = None,
-    seed: Counted = None,
+    replications: Annotated[int | None, counted("Data sets of each cell")] = None,
+    resamples: Annotated[int | None, counted("Bootstrap resamples of each")] = None,
+    groups: Annotated[int | None, counted("Groups of data sets that share a bank of resamples")] = None,
+    seed: Annotated[int | None, counted("Seed")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over FILE.")] = False,
 ) -> None:
     """Write a study file, to look at and to change before it is run."""
@@ -259,7 +264,7 @@ def _estimate(found: Any, folder: Path) -> Any:
         return estimate(found, folder)
 
 
-@study.command(name="estimate")
+@study.command(name="estimate", epilog=example("estimate"))
 def estimated(file: Source, out: Folder = None) -> None:
     """Say what is left to do, and its time and memory on this machine, from a few cells that are timed."""
     from jaxci.coverage.bundled import load_study
@@ -267,7 +272,7 @@ def estimated(file: Source, out: Folder = None) -> None:
     typer.echo(str(_estimate(load_study(file), _folder(file, out))))
 
 
-@study.command()
+@study.command(epilog=example("run"))
 def run(
     file: Source,
     out: Folder = None,
@@ -306,7 +311,7 @@ def run(
     typer.echo(f"{results.n_done} of {results.n_cells} cells in {folder}; see: {shlex.join(see)}")
 
 
-@study.command()
+@study.command(epilog=example("status"))
 def status(file: Source, out: Folder = None) -> None:
     """Say which cells are done, which are under way, and which files are damaged."""
     from jaxci.coverage.bundled import load_study
@@ -330,7 +335,7 @@ def status(file: Source, out: Folder = None) -> None:
             typer.echo(f"  ... and {len(lines) - MOST_LINES} more {kind}")
 
 
-@study.command()
+@study.command(epilog=example("report"))
 def report(
     file: Source,
     out: Folder = None,
@@ -357,7 +362,7 @@ def report(
     typer.echo(f"{page}: {results.n_done} of {results.n_cells} cells")
 
 
-@study.command()
+@study.command(epilog=example("merge"))
 def merge(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of results.", show_default=False)],
     names: Annotated[
