@@ -170,7 +170,7 @@ def _(board: Leaderboard, *, ax: Any = None) -> Any:
         for one in board
     ]
     level = f"{100 * board.confidence_level:g}%"
-    thin = " (thin: all together)" if any(np.isfinite(bar.wider).all() for bar in bars) else ""
+    thin = " (thin: all together)" if any(math.isfinite(sum(bar.wider or (math.nan,))) for bar in bars) else ""
     title = f"{board.statistic}, {level} intervals{thin} and ranks; filled: tied with {board.reference}"
     return draw_bars(bars, ax=ax, title=title, x=board.statistic, beside="ranks")
 
