@@ -241,7 +241,7 @@ def draw(rows: list[Row], path: Path) -> None:
     designs = list(dict.fromkeys((row["metric"], row["kind"]) for row in rows))
     sizes = sorted({row["n"] for row in rows})
     figure, panels = plt.subplots(
-        1, 2, figsize=(3.5 + 0.8 * len(sizes), 0.17 * len(designs) + 1), layout="constrained", sharey=True
+        1, 2, figsize=(4 + 0.8 * len(sizes), 0.17 * len(designs) + 1), layout="constrained", sharey=True
     )
     for axes, method in zip(panels, ("percentile", "auto"), strict=True):
         coverage = np.full((len(designs), len(sizes)), np.nan)
@@ -250,10 +250,12 @@ def draw(rows: list[Row], path: Path) -> None:
         shades = axes.imshow(coverage, cmap="RdYlGn", vmin=0.7, vmax=1, aspect="auto")
         for (y, x), value in np.ndenumerate(coverage):
             if not np.isnan(value):
-                axes.text(x, y, f"{value:.2f}".lstrip("0"), ha="center", va="center", fontsize=5)
+                light = value < 0.74 or value > 0.975  # on what is dark in these shades
+                text = {"ha": "center", "va": "center", "fontsize": 6, "color": "white" if light else "black"}
+                axes.text(x, y, f"{value:.2f}".lstrip("0"), **text)
         axes.set_xticks(range(len(sizes)), sizes, fontsize=6)
         axes.set(xlabel="n", title=method)
-    panels[0].set_yticks(range(len(designs)), [f"{metric}, {kind}" for metric, kind in designs], fontsize=5)
+    panels[0].set_yticks(range(len(designs)), [f"{metric}, {kind}" for metric, kind in designs], fontsize=6)
     figure.colorbar(shades, ax=panels, label="coverage of nominal 95% intervals", shrink=0.3, extend="min")
     figure.savefig(path, dpi=130)
 
