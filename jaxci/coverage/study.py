@@ -158,7 +158,7 @@ class Study(Runnable):
         keep("more_sizes", tuple(further_sizes(entry, counts) for entry in size_tables(self.more_sizes)))
         check_distinct("sample_sizes and those of more_sizes", list(map(str, self.all_sizes)))
         check_sizes(self.distributions, self.all_sizes)
-        check_functions(self.distributions.values(), self.statistics, self.sample_sizes[0])
+        check_functions(self.distributions, self.statistics, self.sample_sizes[0])
         check_judged(self._laid_out(), self.statistics, self.methods, self.bounds)
 
     def _range(self, name: str, ends: Any) -> tuple[float, float]:

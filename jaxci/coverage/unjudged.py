@@ -9,13 +9,13 @@ import jax
 import numpy as np
 
 from jaxci.distributions import Distribution
-from jaxci.distributions.base import check_readable, observations
+from jaxci.distributions.base import COLUMNS, check_readable, observations
 from jaxci.distributions.parametric import Parametric
 from jaxci.intervals.base import Method
 from jaxci.intervals.capabilities import is_binary_auc
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.class_ranking import MulticlassRanking
-from jaxci.statistics.custom import WeightedFunction
+from jaxci.statistics.custom import FunctionStatistic, WeightedFunction
 from jaxci.statistics.summary import Mean, Std, is_mean_of_values
 from jaxci.statistics.weighted_functions import check_weighted
 
@@ -104,6 +104,22 @@ def check_served(distribution: Distribution, statistic: Statistic) -> None:
         raise ValueError(
             f"bounds must hold all values; got {statistic.bounds} for {distribution.label} within [{low:g}, {high:g}]"
         )
+    if isinstance(statistic, FunctionStatistic):
+        given = _column_names(distribution)
+        if not statistic.takes(len(given)):
+            weights = [] if statistic.n_arguments(0) == 0 else ["weights"]
+            raise ValueError(
+                f"{statistic.described} cannot be called on {', '.join([*given, *weights])}, which it gets of "
+                f"{distribution.label}, a distribution of {distribution.kind}"
+            )
+
+
+def _column_names(distribution: Distribution) -> tuple[str, ...]:
+    """Return names of the columns that a user's function gets."""
+    if distribution.kind != "columns":
+        return COLUMNS[distribution.kind]
+    drawn = jax.eval_shape(lambda: distribution.of_rows.sample(jax.random.key(0), 2))
+    return tuple(f"column {i}" for i in range(1, 1 + len(drawn["columns"])))
 
 
 def serves(distribution: Distribution, statistic: Statistic) -> bool:
@@ -155,16 +171,32 @@ def served_under(
     return {name: one for name, one in found.items() if twin_of(one, distribution, found) is None}
 
 
-def check_functions(laws: Iterable[Distribution], statistics: Sequence[tuple[str, Statistic]], n: int) -> None:
-    """Refuse users' functions that do not weigh ``n`` rows drawn from the first law that serves them.
+def check_functions(laws: Mapping[str, Distribution], statistics: Sequence[tuple[str, Statistic]], n: int) -> None:
+    """Refuse users' functions that do not weigh ``n`` rows of the laws that serve them, one law of each kind of rows.
 
     Raises
     ------
     ValueError, TypeError
-        As :func:`~jaxci.statistics.weighted_functions.check_weighted` does.
+        As :func:`~jaxci.statistics.weighted_functions.check_weighted` does, and where a function fails; the law and the
+        function are named.
     """
     for name, statistic in statistics:
         if isinstance(statistic, WeightedFunction):
-            for law in [law for law in laws if serves(law, statistic)][:1]:
+            for called, law in _of_each_kind({k: law for k, law in laws.items() if serves(law, statistic)}).items():
                 drawn = jax.device_get(law.sample(jax.random.key(0), n))
-                check_weighted(statistic, name, observations(law, drawn))
+                try:
+                    check_weighted(statistic, name, observations(law, drawn))
+                except (TypeError, ValueError) as error:
+                    said = str(error) if str(error).startswith(repr(name)) else f"{name!r} fails: {error}"
+                    raise type(error)(f"statistics: under {called!r}: {said}") from error
+                except Exception as error:
+                    why = f"{type(error).__name__}: {error}"
+                    raise ValueError(f"statistics: under {called!r}: {name!r} fails: {why}") from error
+
+
+def _of_each_kind(laws: Mapping[str, Distribution]) -> dict[str, Distribution]:
+    """Return the first law of each kind of rows and number of classes, and all whose rows are columns of any kind."""
+    first: dict[Any, str] = {}
+    for called, law in laws.items():
+        first.setdefault(called if law.kind == "columns" else (law.kind, law.n_classes), called)
+    return {called: laws[called] for called in first.values()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,22 @@ class FunctionStatistic(Statistic):
         """Name of the function."""
         return called(self.function)
 
+    def n_arguments(self, n_columns: int) -> int:
+        """Return how many arguments the function gets of rows of so many columns."""
+        return n_columns
+
+    def takes(self, n_columns: int) -> bool:
+        """Whether the function can be called on rows of so many columns; True of one that does not tell."""
+        try:
+            known = inspect.signature(self.function)
+        except (TypeError, ValueError):
+            return True
+        try:
+            known.bind(*[None] * self.n_arguments(n_columns))
+        except TypeError:
+            return False
+        return True
+
 
 @record
 class WeightedFunction(FunctionStatistic):
@@ -58,6 +75,10 @@ class WeightedFunction(FunctionStatistic):
     def smooth(self) -> bool:  # type: ignore[override]
         """Whether the user declares the function differentiable."""
         return self.differentiable
+
+    def n_arguments(self, n_columns: int) -> int:
+        """Return how many arguments the function gets of rows of so many columns: these and the weights."""
+        return n_columns + 1
 
     def prepare(self, sample: Sample) -> tuple[Any, ...]:
         """Keep the columns."""

@@ -15,6 +15,7 @@ from jaxci.distributions import (
     AdaptiveKDE,
     Cells,
     Clustered,
+    EmpiricalColumns,
     EmpiricalRows,
     GaussianClasses,
     LogitKDE,
@@ -277,6 +278,40 @@ def test_a_users_own_function_runs_but_has_no_file(tmp_path):
     assert study.to_dict()["statistics"] == [{"name": "spread", "class": "WeightedFunction", "label": "<lambda>"}]
     with pytest.raises(ValueError, match="user's own"):
         study.save(tmp_path / "spread.toml")
+
+
+def weighted_mean(x, w):
+    return (w * x).sum() / w.sum()
+
+
+@pytest.mark.parametrize("first", ["beta(8,2)", "table"])
+def test_a_function_is_not_judged_under_laws_whose_columns_it_does_not_take(first):
+    laws = {first: LAWS[first], **LAWS, "pairs": EmpiricalColumns(([1.0, 2, 3], [3, 2, 4.0]))}
+    study = small(distributions=laws, statistics=[("own", S.WeightedFunction(weighted_mean))], methods=["percentile"])
+    told = study.left_out()
+    assert [line.partition(" (")[0] for line in told if "own" in line] == [
+        f"own is not judged under {name}" for name in laws if name != "beta(8,2)"
+    ]
+    assert "weighted_mean cannot be called on y_true, y_pred, weights" in " ".join(told)
+    assert study.served("table") == {}
+    assert list(study.served("beta(8,2)")) == ["own"]
+
+
+def test_a_function_that_no_distribution_serves_is_refused():
+    with pytest.raises(ValueError, match=r"no distribution serves own: weighted_mean cannot be called on y_true"):
+        small(distributions={"table": LAWS["table"]}, statistics=[("own", S.WeightedFunction(weighted_mean))])
+
+
+@pytest.mark.parametrize(("raised", "kind"), [(TypeError, TypeError), (KeyError, ValueError)])
+def test_a_function_that_fails_under_a_later_law_is_named_with_it(raised, kind):
+    def own(x, y, w):
+        if y.ndim > 1:
+            raise raised("no matrices")
+        return (w * (x == y)).sum() / w.sum()
+
+    laws = {"table": LAWS["table"], "scores": GaussianClasses([1, 1, 1], auc=0.8)}
+    with pytest.raises(kind, match=r"under 'scores': 'own' fails: .*no matrices"):
+        small(distributions=laws, statistics=[("own", S.WeightedFunction(own))], methods=["percentile"])
 
 
 @pytest.mark.slow
