@@ -20,6 +20,7 @@ from jaxci.distributions import (
     Distribution,
     UserDistribution,
     as_distribution,
+    distribution_from_dict,
     distribution_to_dict,
     observations,
 )
@@ -80,7 +81,12 @@ def listed(name: str, value: Any) -> list[Any]:
     return found
 
 
-def named_laws(given: Any, read: Callable[[Any], Distribution] = as_distribution) -> dict[str, Distribution]:
+def read_law(given: Any) -> Distribution:
+    """Return a distribution from what :func:`as_distribution` reads, or from its dictionary, as files hold it."""
+    return distribution_from_dict(given) if isinstance(given, Mapping) else as_distribution(given)
+
+
+def named_laws(given: Any, read: Callable[[Any], Distribution] = read_law) -> dict[str, Distribution]:
     """Return distributions by name, each as ``read`` reads it; an error names the one that it is about."""
     found = {}
     for name, law in check_table("distributions", given).items():

@@ -52,9 +52,9 @@ class Study(Runnable):
 
     Parameters
     ----------
-    distributions : dict of str to Distribution, or to what ``as_distribution`` reads (frozen scipy.stats laws)
-        Instances by name; any object with ``sample(key, n)`` serves, but only those of
-        :mod:`jaxci.distributions` can be saved to a file.
+    distributions : dict of str to Distribution, or to what ``as_distribution`` reads (laws of scipy.stats), or to dict
+        Instances by name; a dictionary as ``distribution_from_dict`` reads it. Any object with ``sample(key, n)``
+        serves, but only those of :mod:`jaxci.distributions` can be saved to a file.
     statistics : sequence of str or Statistic
         Metrics; each is judged for the distributions that draw what it reads.
     methods : sequence of str, Method or dict

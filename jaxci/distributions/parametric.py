@@ -6,15 +6,17 @@ import dataclasses
 import functools
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.stats.distributions import rv_frozen
 
 from jaxci.checks import hint, shown
 from jaxci.distributions.laws import LEVEL_NOISE, Law, MixtureLaw, ValueDistribution
+from jaxci.distributions.newer_scipy import Continuous, from_newer, is_newer
 from jaxci.distributions.tables import TAIL, AliasTable, Lattice, QuantileTable, Table, float_type
 from jaxci.records import record, static
 
@@ -237,12 +239,13 @@ class Parametric(ValueDistribution):
 class FrozenLaw(ValueDistribution):
     """A frozen law whose family is no member of scipy.stats: of a user's own subclass, or of given masses.
 
-    Drawn through a table with the error of :class:`Parametric`'s; no file can hold it. A law whose
-    density jumps within the support, as a histogram's, is refused: the table would miss the jumps.
+    Laws of SciPy's newer classes are such, too: ``scipy.stats.Normal(mu=0, sigma=1)``, and what ``make_distribution``
+    makes. Drawn through a table with the error of :class:`Parametric`'s; no file can hold it. A law whose density jumps
+    within the support, as a histogram's, is refused: the table would miss the jumps.
 
     Parameters
     ----------
-    frozen : scipy.stats.rv_frozen
+    frozen : scipy.stats.rv_frozen or jaxci.distributions.newer_scipy.Continuous
     """
 
     frozen: Any = static()
@@ -254,8 +257,8 @@ class FrozenLaw(ValueDistribution):
 
     @property
     def label(self) -> str:
-        """Name of the family's class."""
-        return type(self.frozen.dist).__name__
+        """Name of the family's class; of a law of the newer classes with its parameters."""
+        return self.frozen.name if isinstance(self.frozen, Continuous) else type(self.frozen.dist).__name__
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -290,13 +293,20 @@ def from_frozen(frozen: Any) -> Parametric | FrozenLaw:
     return FrozenLaw(frozen)
 
 
+def read_scipy(source: Any) -> Any:
+    """Return a law of scipy.stats, frozen or of the newer classes, as a distribution; anything else as it is."""
+    if is_newer(source):
+        return FrozenLaw(from_newer(source))
+    return from_frozen(source) if isinstance(source, rv_frozen) else source
+
+
 @record
 class Mixture(ValueDistribution):
     """Draws from one of several laws, chosen with given probabilities.
 
     Parameters
     ----------
-    components : sequence of distributions of one value
+    components : sequence of distributions of one value, or of laws of ``scipy.stats``
     weights : sequence of float
         Probabilities of the components, non-negative; divided by their sum.
 
@@ -312,11 +322,16 @@ class Mixture(ValueDistribution):
     def __post_init__(self) -> None:
         if not isinstance(self.weights, list | tuple | np.ndarray):
             return
-        weights = np.asarray(self.weights, np.float64)
-        components = tuple(self.components)
+        given = self.components if isinstance(self.components, Iterable) else [self.components]
+        components = tuple(read_scipy(x) for x in given)
         wrong = [x for x in components if not isinstance(x, ValueDistribution)]
         if not components or wrong:
-            raise ValueError(f"components must be distributions of one value; got {wrong[0] if wrong else 'none'!r}")
+            got = shown(wrong[0]) if wrong else "none"
+            raise ValueError(f"components must be distributions of one value, and weights numbers; got {got}")
+        try:
+            weights = np.asarray(self.weights, np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"weights must be numbers; got {shown(self.weights)}") from None
         if weights.shape != (len(components),):
             raise ValueError(f"weights must be one for each of {len(components)} components; got shape {weights.shape}")
         if not np.all(weights >= 0) or not 0 < weights.sum() < np.inf:

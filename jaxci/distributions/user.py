@@ -8,11 +8,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.stats.distributions import rv_frozen
 
 from jaxci.checks import shown
 from jaxci.distributions.base import COLUMNS, Distribution
-from jaxci.distributions.parametric import from_frozen
+from jaxci.distributions.parametric import read_scipy
 from jaxci.distributions.tables import float_type
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
@@ -122,8 +121,9 @@ def as_distribution(source: Any, kind: str = "values", n_classes: int = 0) -> Di
     source : object
         A distribution of :mod:`jaxci.distributions`; a frozen law of ``scipy.stats``, such as
         ``scipy.stats.beta(8, 2)``: :class:`Parametric` of its name and parameters, or
-        :class:`FrozenLaw` where its family is no member of ``scipy.stats``; or an object that has
-        ``sample(key, n)``: :class:`UserDistribution`.
+        :class:`FrozenLaw` where its family is no member of ``scipy.stats``; a law of SciPy's newer classes, such as
+        ``scipy.stats.Normal(mu=0, sigma=1)``: :class:`FrozenLaw`; or an object that has ``sample(key, n)``:
+        :class:`UserDistribution`.
     kind : {"values", "labels", "scores", "targets", "columns"}
         What such an object draws.
     n_classes : int
@@ -135,8 +135,5 @@ def as_distribution(source: Any, kind: str = "values", n_classes: int = 0) -> Di
     >>> as_distribution(scipy.stats.beta(8, b=2, scale=3)).label
     'beta(a=8, b=2, scale=3)'
     """
-    if isinstance(source, Distribution):
-        return source
-    if isinstance(source, rv_frozen):
-        return from_frozen(source)
-    return UserDistribution(source, kind, n_classes)
+    found = read_scipy(source)
+    return found if isinstance(found, Distribution) else UserDistribution(found, kind, n_classes)
