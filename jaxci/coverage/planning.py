@@ -17,8 +17,12 @@ from jaxci.coverage.runner import Runnable, store_of
 from jaxci.inference.sharding import Spread
 from jaxci.resampling.threads import begin
 
-TIMED = 2
-"""Groups that a cell is timed with."""
+TIMED = 3
+"""Groups that a cell is timed with: the first waits until the second is under way, and the last has company no more."""
+MUCH = 2e9
+"""Rows times resamples times data sets of a group from which a cell is not timed in full: some seconds a group."""
+THINNED = (2e8, 6e8)
+"""The same of the two smaller cells that are timed in its place."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,18 +62,22 @@ class Estimate:
     memory : int or None
         The most bytes that this process held so far, with those of the banks that a run keeps; None where the system
         does not tell.
+    n_extrapolated : int
+        Cells that were timed with fewer resamples and data sets, too, since whole groups of theirs take long.
     """
 
     n_cells: int
     n_timed: int
     seconds: float
     memory: int | None
+    n_extrapolated: int = 0
 
     def __str__(self) -> str:
         held = "unknown" if self.memory is None else f"{self.memory / 2**30:.1f} GiB"
+        thinned = f", {self.n_extrapolated} of them extrapolated from fewer resamples and data sets"
         return (
             f"{self.n_cells} cells to do, about {duration(self.seconds)} in one process, memory about {held} "
-            f"({self.n_timed} timed)"
+            f"({self.n_timed} timed{thinned if self.n_extrapolated else ''})"
         )
 
 
@@ -85,8 +93,11 @@ def estimate(study: Runnable, folder: str | Path, *, budget: float = 20.0) -> Es
     """Return what the cells of ``study`` that ``folder`` does not hold yet will cost on this machine.
 
     Of every kind of cell (:meth:`Runnable.cost`) the one of the smallest and that of the largest n are computed with
-    two groups, aside from the folder, until ``budget`` seconds are spent; both of the first kind always are. Others are
-    taken to cost what lies between by n, and kinds of which one n was timed, or none, to grow with n as the first does.
+    three groups, aside from the folder, until ``budget`` seconds are spent; both of the first kind always are. Others
+    are taken to cost what lies between by n, and kinds of which one n was timed, or none, to grow with n as the first
+    does.
+    Cells whose groups would take long (:data:`MUCH`) are timed with fewer resamples and data sets, twice, and
+    extrapolated: straight lines in the resamples, in proportion to the data sets.
 
     Parameters
     ----------
@@ -114,13 +125,15 @@ def estimate(study: Runnable, folder: str | Path, *, budget: float = 20.0) -> Es
     left = [name for name in study.cell_names() if not store.has(name, study.identity(name))]
     cost = {name: study.cost(name) for name in left}
     timed: dict[tuple[str, int], Timing] = {}
-    started = time.perf_counter()
+    started, thinned = time.perf_counter(), 0
     for name in _chosen(cost):
         if len(timed) > 1 and time.perf_counter() - started > budget:
             break
-        timed[cost[name]] = _timing(study, name)
+        much = study.work(name) > MUCH
+        thinned += much
+        timed[cost[name]] = _extrapolated(study, name) if much else _timing(study.shortened(TIMED), name)
     seconds = _seconds(study, list(cost.values()), timed)
-    return Estimate(len(left), len(timed), seconds, _memory(study, [n for _, n in cost.values()]))
+    return Estimate(len(left), len(timed), seconds, _memory(study, [n for _, n in cost.values()]), thinned)
 
 
 def _chosen(cost: dict[str, tuple[str, int]]) -> list[str]:
@@ -133,8 +146,22 @@ def _chosen(cost: dict[str, tuple[str, int]]) -> list[str]:
     return [next(name for name, one in cost.items() if one == cell) for cell in wanted]
 
 
-def _timing(study: Runnable, name: str) -> Timing:
-    short = study.shortened(TIMED)
+def _extrapolated(study: Runnable, name: str) -> Timing:
+    """Return the timing of a cell from those of two that have fewer resamples and data sets."""
+    resamples, size = study.numbers(name)
+    few, more = (study.thinned(name, TIMED, work) for work in THINNED)
+    (low, _), (high, sets) = (one.numbers(name) for one in (few, more))
+    first, second = _timing(few, name), _timing(more, name)
+
+    def at_all(x: float, y: float) -> float:
+        slope = (y - x) / (high - low) if high > low else 0.0
+        return y + min(max(slope, 0.0), y / high) * (resamples - high)
+
+    group = at_all(*(one.group + one.cell / TIMED for one in (first, second)))
+    return Timing(second.start, at_all(first.bank, second.bank), group * size / sets)
+
+
+def _timing(short: Runnable, name: str) -> Timing:
     banks = short.banks()
     spent: list[list[float]] = []
     for _ in range(2):
@@ -149,8 +176,8 @@ def _timing(study: Runnable, name: str) -> Timing:
             short.judged(name, work, advance)
             spent.append([*np.diff(ends).tolist(), time.perf_counter() - ends[0]])
     (*cold, whole), (*warm, again) = spent
-    group = min(warm[-1], again / TIMED) if len(warm) == TIMED else 0.0
-    bank = max(0.0, cold[-1] - group) if len(cold) == TIMED else 0.0
+    group = min(warm[-2], again / TIMED) if len(warm) == TIMED else 0.0
+    bank = max(0.0, cold[-2] - group) if len(cold) == TIMED else 0.0
     cell = again - TIMED * group
     return Timing(max(0.0, whole - cell - TIMED * (group + bank)), bank, group, cell)
 

@@ -96,6 +96,18 @@ class Runnable(abc.ABC):
     def shortened(self, n_blocks: int) -> Runnable:
         """Return the study with fewer blocks of the same size, to time it."""
 
+    def numbers(self, name: str) -> tuple[int, int]:
+        """Return the resamples of a cell, and its data sets a block: one each where these do not decide its cost."""
+        return 1, 1
+
+    def work(self, name: str) -> float:
+        """Return the numbers that a block of a cell multiplies: 0 where that is not known."""
+        return 0.0
+
+    def thinned(self, name: str, n_blocks: int, work: float) -> Runnable:
+        """Return the study with fewer blocks, of resamples and data sets so few that a cell has ``work`` to do."""
+        return self.shortened(n_blocks)
+
     @abc.abstractmethod
     def cost(self, name: str) -> tuple[str, int]:
         """Return what the cost of a cell depends on: its kind, and n."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -44,6 +45,8 @@ from jaxci.statistics.base import Statistic
 from jaxci.statistics.summary import Mean
 
 DEFAULT_LEVELS = (0.95,)
+FEW_RESAMPLES, FEW_SETS = 49, 16
+"""Resamples, at least, and data sets a group, at most, of a study that is thinned to be timed."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -329,6 +332,25 @@ class Study(Runnable):
             for entry in self.more_sizes
         ]
         return dataclasses.replace(self, n_replications=n_blocks * size, n_groups=n_blocks, more_sizes=further)
+
+    def numbers(self, name: str) -> tuple[int, int]:
+        """Return the resamples of a cell, and its data sets a group."""
+        counts = self.counts_at(self._places()[name][1])
+        return counts["n_resamples"], max(2, -(-counts["n_replications"] // self.n_blocks))
+
+    def work(self, name: str) -> float:
+        """Return rows times resamples times data sets of a group of a cell."""
+        return float(math.prod((self._places()[name][1], *self.numbers(name))))
+
+    def thinned(self, name: str, n_blocks: int, work: float) -> Study:
+        """Return the study with fewer groups, of resamples and data sets so few that a cell has ``work`` to do."""
+        resamples, size = self.numbers(name)
+        size = min(size, FEW_SETS)
+        resamples = min(resamples, max(FEW_RESAMPLES, round(work / (self._places()[name][1] * size))))
+        counts = {"n_replications": n_blocks * size, "n_resamples": resamples}
+        return dataclasses.replace(
+            self, **counts, n_groups=n_blocks, more_sizes=[{**entry, **counts} for entry in self.more_sizes]
+        )
 
     def cost(self, name: str) -> tuple[str, int]:
         """Return what the cost of a cell depends on: the class of its distribution and its statistics, and n."""

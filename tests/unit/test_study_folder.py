@@ -477,6 +477,28 @@ def test_an_estimate_adds_up_what_was_timed(folder, monkeypatch):
     assert planning.duration(7200) == "2 h"
 
 
+def test_cells_of_much_work_are_timed_with_fewer_resamples_and_data_sets(tmp_path, monkeypatch):
+    """Costs that are straight lines in the resamples, and go with the data sets, are found again."""
+    seen = []
+
+    def timing(study, name):
+        resamples, size = study.numbers(name)
+        seen.append((study.n_blocks, resamples, size))
+        return planning.Timing(start=5.0, bank=1 + resamples / 100, group=size * (2 + resamples / 1000))
+
+    monkeypatch.setattr(planning, "_timing", timing)
+    large = small(sample_sizes=[100_000], n_replications=10_000, n_resamples=9_999, n_groups=80)
+    found = planning.estimate(large, tmp_path / "none")
+    assert seen == [(3, 125, 16), (3, 375, 16)]
+    assert found.seconds == pytest.approx(5 + 80 * (100.99 + 2 * 125 * 11.999))
+    assert (found.n_timed, found.n_extrapolated) == (1, 1)
+    assert str(found).endswith("(1 timed, 1 of them extrapolated from fewer resamples and data sets)")
+    further = small(more_sizes=[{"sample_sizes": [100_000], "n_replications": 400, "n_resamples": 9_999}], n_groups=4)
+    thinned = further.thinned("beta, n=100000", 3, 1e9)
+    assert thinned.numbers("beta, n=100000") == (625, 16)
+    assert further.work("beta, n=10") < planning.MUCH < further.work("beta, n=100000")
+
+
 def test_kinds_that_were_not_timed_grow_with_n_as_the_first_does():
     """What is timed at n = 5,000 alone does not make n = 10 as dear."""
     one = planning.Timing
@@ -492,10 +514,11 @@ def test_kinds_that_were_not_timed_grow_with_n_as_the_first_does():
 def test_a_cell_without_groups_to_simulate_costs_the_same_whatever_their_number(tmp_path):
     """Coverages of shares are enumerated: their time is that of a cell, not that of each of 80 groups."""
     law = load_study("proportions").distributions["p=0.30"]
-    timed = planning._timing(Study({"p": law}, ["accuracy"], ["wald", "wilson"], [10]), "p, n=10")
+    shares = Study({"p": law}, ["accuracy"], ["wald", "wilson"], [10])
+    timed = planning._timing(shares.shortened(planning.TIMED), "p, n=10")
     assert (timed.bank, timed.group) == (0.0, 0.0)
     assert timed.cell > 0
-    drawn = planning._timing(small(sample_sizes=[10]), "beta, n=10")
+    drawn = planning._timing(small(sample_sizes=[10]).shortened(planning.TIMED), "beta, n=10")
     assert drawn.group > 0
 
 
