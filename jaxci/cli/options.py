@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,10 @@ from jaxci.cli.words import called
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+"""Bytes of the units of memory."""
 
 
 def apart(context: typer.Context, option: typer.CallbackParam, path: Any) -> Any:
@@ -55,6 +60,18 @@ def _as_length(option: typer.CallbackParam, text: str) -> Any:
         return text if text == "auto" else float(text)
     except ValueError:
         raise ValueError(f"{max(option.opts, key=len)} must be a number of rows, or auto; got {text!r}") from None
+
+
+def _as_bytes(option: typer.CallbackParam, text: str | None) -> Any:
+    """Return a number of bytes, which may be given in a larger unit."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([KMG]i?B)?", text.strip(), re.IGNORECASE)
+    if found is None or ("." in found[1] and found[2] is None):
+        rule = f"a number of bytes, alone or with one of {', '.join(UNITS)} behind it"
+        raise ValueError(f"{max(option.opts, key=len)} must be {rule}; got {text!r}")
+    unit = {name.lower(): size for name, size in UNITS.items()}.get((found[2] or "").lower(), 1)
+    return round(float(found[1]) * unit) if "." in found[1] else int(found[1]) * unit
 
 
 def listed(metavar: str, help: str) -> Any:
@@ -127,6 +144,12 @@ BlockLength = Annotated[
     ),
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed, which repeats a run; drawn and shown by default.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="BYTES", help=f"Memory for replicates: bytes, or with {', '.join(UNITS)}.", callback=_as_bytes
+    ),
+]
 Csv = Annotated[
     Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table as CSV.", callback=writable)
 ]

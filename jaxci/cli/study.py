@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from jaxci.cli.examples import example
-from jaxci.cli.options import Sep, listed, numbers, split, writable
+from jaxci.cli.options import Memory, Sep, listed, numbers, split, writable
 from jaxci.cli.progress import progress
 
 study = typer.Typer(name="study", help="Coverage studies: how far interval methods can be trusted.")
@@ -276,7 +276,7 @@ def estimated(file: Source, out: Folder = None) -> None:
 def run(
     file: Source,
     out: Folder = None,
-    memory_limit: Annotated[int | None, typer.Option(metavar="BYTES", help="Memory for replicates.")] = None,
+    memory_limit: Memory = None,
     distributed: Annotated[
         bool, typer.Option("--distributed", help="One of several processes (see jax.distributed.initialize).")
     ] = False,
@@ -292,12 +292,16 @@ def run(
     import jax
 
     from jaxci.coverage.bundled import load_study
+    from jaxci.coverage.runner import check_memory
 
     if distributed:
         try:
             jax.distributed.initialize()
         except (ValueError, RuntimeError) as error:
             raise ValueError(f"--distributed finds no other processes ({error}); see docs/slurm.md") from None
+    limit: Any = memory_limit  # in bytes, as the option reads it
+    if limit is not None:
+        check_memory("--memory-limit", limit)
     found = load_study(file)
     folder = _folder(file, out, to_write=True)
     if not distributed and not recompute and found.n_blocks * len(found.cell_names()) >= MANY:
@@ -306,7 +310,7 @@ def run(
             typer.echo(str(expected), err=True)
     with progress("simulating", delay=0.0) as advance:
         options = {"recompute": recompute, "keep_tallies": tallies}
-        results = found.run(folder, memory_limit=memory_limit, progress=advance, **options)
+        results = found.run(folder, memory_limit=limit, progress=advance, **options)
     see = ["jaxci", "study", "report", file, *(["--out", str(out)] if out is not None else [])]
     typer.echo(f"{results.n_done} of {results.n_cells} cells in {folder}; see: {shlex.join(see)}")
 

@@ -25,6 +25,16 @@ from jaxci.inference.sharding import Spread
 from jaxci.resampling.threads import begin
 from jaxci.whole_files import write_whole
 
+LEAST_MEMORY = 2**20
+"""Bytes that a run is limited to, at least: with less it would take resamples one by one, and not end."""
+
+
+def check_memory(name: str, limit: Any) -> int:
+    """Return a number of bytes that a run can be limited to."""
+    if check_count(name, limit, 0) < LEAST_MEMORY:
+        raise ValueError(f"{name} must be at least {LEAST_MEMORY:,} bytes; got {limit}")
+    return int(limit)
+
 
 class Runnable(abc.ABC):
     """A study: a description that identifies it, and cells that can be judged one by one.
@@ -158,7 +168,7 @@ class Runnable(abc.ABC):
         folder : path
             Made if it is not there.
         memory_limit : int, optional
-            Bytes that the replicates, or the fits, of some data sets may take at a time.
+            Bytes that the replicates, or the fits, of some data sets may take at a time; at least 2**20.
         devices : sequence of jax.Device, optional
         progress : bool or callable
             True writes a line with rate and time left to stderr; a function is called with
@@ -177,11 +187,11 @@ class Runnable(abc.ABC):
         ------
         ValueError
             If ``folder`` holds another study (the message names the field that differs) or a file that
-            is damaged, or ``memory_limit`` is given where a study cannot honour it.
+            is damaged, or ``memory_limit`` is below 2**20 or given where a study cannot honour it.
         """
         begin()
         if memory_limit is not None:
-            check_count("memory_limit", memory_limit, 1)
+            check_memory("memory_limit", memory_limit)
             if not self.limits_memory:
                 raise ValueError(
                     f"memory_limit must be None for a {type(self).__name__}, which holds one data set at a time; "

@@ -3,6 +3,7 @@
 import json
 import math
 import shlex
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -16,6 +17,7 @@ from jaxci.api.readers.tables import read_columns
 from jaxci.cli import main
 from jaxci.coverage import Study
 from jaxci.coverage.bundled import bundled_names, bundled_summaries, load_study, study_path
+from jaxci.distributions import Parametric
 
 SMALL = ["--sizes", "10", "--replications", "20", "--resamples", "29", "--groups", "2"]
 
@@ -456,3 +458,36 @@ def test_tasks_with_different_numbers_of_classes_are_in_one_file(capsys, tmp_pat
         2,
         "error: label of two must only hold values in labels [0, 1]; 12 do not, the first is 2 in row 1\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_"), [("2000000", 2_000_000), ("2GB", 2 * 10**9), ("1.5 gib", 3 * 2**29), ("512MiB", 2**29)]
+)
+def test_a_memory_limit_may_have_a_unit(tmp_path, monkeypatch, text, bytes_):
+    seen = {}
+
+    def ran(study, folder, **options):
+        seen.update(options)
+        return SimpleNamespace(n_done=0, n_cells=1)
+
+    monkeypatch.setattr(Study, "run", ran)
+    design = tmp_path / "one.toml"
+    Study({"x": Parametric("norm")}, ["mean"], ["t"], [10], n_groups=2, n_replications=4).save(design)
+    assert main(["study", "run", str(design), "--out", str(tmp_path / "r"), "--memory-limit", text]) == 0
+    assert seen["memory_limit"] == bytes_
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("10", "--memory-limit must be at least 1,048,576 bytes; got 10"),
+        ("2XB", "--memory-limit must be a number of bytes, alone or with one of KB, MB, GB, KiB, MiB, GiB behind it; "),
+        ("1.5", "--memory-limit must be a number of bytes, "),
+        ("-5", "got '-5'"),
+    ],
+)
+def test_a_memory_limit_that_is_none_is_refused_with_its_value(tmp_path, capsys, text, said):
+    assert main(["study", "run", "proportions", "--out", str(tmp_path / "r"), f"--memory-limit={text}"]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert f"got {text}" in told.replace("'", "")

@@ -7,7 +7,7 @@ import pytest
 
 import jaxci
 from jaxci import statistics as S
-from jaxci.coverage import GeneralizationStudy, Study, banks, bundled_names, load_study, run_cell
+from jaxci.coverage import GeneralizationStudy, Study, banks, bundled_names, load_study, run_cell, runner
 from jaxci.coverage.results import ColumnTable
 from jaxci.coverage.store import difference, file_name
 from jaxci.coverage.tally import NO_INTERVAL, judged_row
@@ -204,7 +204,14 @@ def test_rows_hold_what_every_group_counted(tmp_path):
 
 
 @pytest.mark.slow
-def test_memory_limit_does_not_change_a_result(tmp_path):
+@pytest.mark.parametrize(("limit", "error"), [(10, ValueError), (2**20 - 1, ValueError), ("2GB", TypeError)])
+def test_a_memory_limit_that_no_run_can_keep_is_refused(tmp_path, limit, error):
+    with pytest.raises(error, match=rf"memory_limit must be .*; got '?{limit}"):
+        small().run(tmp_path / "r", memory_limit=limit)
+
+
+def test_memory_limit_does_not_change_a_result(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "LEAST_MEMORY", 1)
     free = small(n_groups=2).run(tmp_path / "free").columns
     tight = small(n_groups=2).run(tmp_path / "tight", memory_limit=10_000).columns
     for name in free:
