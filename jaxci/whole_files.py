@@ -25,7 +25,7 @@ def whole_file(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         draft.replace(path)
     except OSError as error:
-        if error.filename == str(draft):
+        if error.errno is not None and error.filename in (None, str(draft)):  # writing itself does not say where
             error.filename = str(path)
         raise
     finally:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import dataclasses
+import errno
 import sys
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
@@ -224,9 +226,11 @@ class Runnable(abc.ABC):
                 advance = pace.within(name)
                 if turn.mine:
                     few_programs()
-                    record = self.judged(name, work, advance)
+                    with _saying_what_is_kept(store):
+                        record = self.judged(name, work, advance)
+                        if record is not None:
+                            store.write(name, self.identity(name), record)
                     if record is not None:
-                        store.write(name, self.identity(name), record)
                         claims.drop(name)
                 advance(1, 1)
                 pace.done += 1
@@ -318,6 +322,18 @@ def _turn(study: Runnable, work: Work, left: Sequence[str]) -> Turn:
             work.claims.drop(name)
             return Turn(place)
     return Turn(None)
+
+
+@contextlib.contextmanager
+def _saying_what_is_kept(store: Store) -> Iterator[None]:
+    """Say in an error of a full disk, or of a file that may not grow, that what was finished before is kept."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+            raise
+        kept = f"{error.strerror}; finished cells are kept in {store.folder}, run the study again to go on"
+        raise OSError(error.errno, kept, error.filename) from error
 
 
 def store_of(study: Runnable, folder: str | Path, *, create: bool = False, recompute: bool = False) -> Store:

@@ -1,5 +1,7 @@
+import errno
 import json
 import math
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -515,6 +517,21 @@ def test_a_mean_whose_bounds_no_distribution_keeps_is_refused():
     told = r"no distribution serves low: bounds must hold all values; got \(0.0, 0.5\) for beta.* within \[0, 1\]"
     with pytest.raises(ValueError, match=told):
         small(statistics=[("low", S.Mean(bounds=(0, 0.5))), "mean", "accuracy"])
+
+
+def test_a_write_that_fails_names_the_file_and_what_is_kept(tmp_path, monkeypatch):
+    def full(draft, content):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    study = small(distributions={"table": LAWS["table"]}, statistics=["accuracy"], methods=["wilson"])
+    study.run(tmp_path / "r", keep_tallies=False)
+    (tmp_path / "r" / "cells" / file_name("table, n=20")).unlink()
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match=r"No space left on device; finished cells are kept in .*r, run .*n=20") as caught:
+        study.run(tmp_path / "r", keep_tallies=False)
+    assert caught.value.errno == errno.ENOSPC
+    with pytest.raises(OSError, match=r"No space left on device: .*table.toml"):
+        study.save(tmp_path / "table.toml")
 
 
 def test_files_are_whole_or_absent(tmp_path):
