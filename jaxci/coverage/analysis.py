@@ -181,6 +181,21 @@ def _crossing(n: np.ndarray, quality: np.ndarray, target: float, power: float) -
     return float((x[i - 1] + share * (x[i] - x[i - 1])) ** (-1 / power))
 
 
+def aiming_at(columns: Columns, coverage: float) -> Columns:
+    """Return the rows of intervals whose level is at least ``coverage``: others aim at less.
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
+    enough = columns["level"] >= coverage
+    if len(enough) and not enough.any():
+        levels = ", ".join(f"{level:g}" for level in sorted(levels_of(columns["level"])))
+        raise ValueError(f"coverage must be at most the highest level, of {levels}; got {coverage}")
+    return take(columns, enough)
+
+
 def required_n(
     columns: Columns,
     *,
@@ -197,7 +212,7 @@ def required_n(
     ----------
     columns : dict of str to (rows,) array
     coverage : float in (0, 1), optional
-        Least coverage wanted.
+        Least coverage wanted; :func:`aiming_at` leaves out levels below it.
     width : float > 0, optional
         Largest mean width wanted. With both targets the larger size counts.
     by : sequence of str
@@ -213,8 +228,8 @@ def required_n(
     Raises
     ------
     ValueError
-        If no target is given, a target is out of its range, a column is missing, or a curve has
-        two rows of one size.
+        If no target is given, a target is out of its range, a column is missing, or a curve has two rows of
+        one size.
 
     References
     ----------

@@ -239,8 +239,13 @@ class StudyResults(Printable):
         return ColumnTable(analysis.convergence_pace(self.columns, self.tags))
 
     def required_n(self, *, coverage: float | None = None, width: float | None = None) -> ColumnTable:
-        """Sample size needed for a coverage, a width or both; see :func:`jaxci.coverage.analysis.required_n`."""
-        return ColumnTable(analysis.required_n(self.columns, coverage=coverage, width=width))
+        """Sample size needed for a coverage, a width or both; see :func:`jaxci.coverage.analysis.required_n`.
+
+        Intervals of levels below the coverage are left out.
+        """
+        aiming = isinstance(coverage, int | float) and 0 < coverage < 1 and "level" in self.columns
+        columns = analysis.aiming_at(self.columns, float(coverage or 0)) if aiming else self.columns
+        return ColumnTable(analysis.required_n(columns, coverage=coverage, width=width))
 
     def compare(
         self,

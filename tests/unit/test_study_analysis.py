@@ -84,6 +84,18 @@ def test_required_n_for_a_width_and_for_both():
     assert np.isnan(required_n(columns, coverage=0.92, width=0.01)["required_n"][0])
 
 
+def test_levels_below_the_coverage_that_is_asked_for_are_left_out():
+    one = table({"a": {10: 0.88, 20: 0.93}})
+    low = {**one, "level": np.full(2, 0.9)}
+    both = {name: np.concatenate([one[name], low[name]]) for name in one}
+    results = StudyResults(both, None, 1, 1)
+    assert results.required_n(coverage=0.925)["level"].tolist() == [0.95]
+    assert sorted(results.required_n(coverage=0.9)["level"].tolist()) == [0.9, 0.95]
+    assert len(results.required_n(width=2)["level"]) == 2
+    with pytest.raises(ValueError, match=r"coverage must be at most the highest level, of 0\.9; got 0\.925"):
+        StudyResults(low, None, 1, 1).required_n(coverage=0.925)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [({}, "coverage or width"), ({"coverage": 1.5}, "coverage must lie"), ({"width": 0.0}, "width must be positive")],
