@@ -41,6 +41,8 @@ from jaxci.plots.style import (
 
 LOWEST = 0.5
 """Coverage below this is out of every frame of points."""
+FEW = 5
+"""Instances of a box below which their points are large: these are then all that there is to see."""
 
 
 @literal
@@ -166,8 +168,9 @@ def saw_tooth(
 ) -> Any:
     """Draw coverage against the true value, one panel a sample size, and a method where there are more than four.
 
-    For a proportion this is the saw tooth of its discreteness. Coverage more than 20 points below
-    the level is out of the frame.
+    For a proportion, of which some coverage is enumerated, this is the saw tooth of its discreteness, and lines join
+    the true values. Laws of any other statistic are points: nothing is known to lie between them. Coverage more than 20
+    points below the level is out of the frame.
 
     Parameters
     ----------
@@ -196,6 +199,7 @@ def saw_tooth(
     require(table, ("truth",))
     styles, drawn, sizes = styles_of(results, "method"), levels_of(table["method"]), sorted(levels_of(table["n"]))
     apart = len(drawn) > TOGETHER
+    joined = any(str(how).startswith("enumerated") for how in levels_of(table.get("how", np.array([]))))
     if apart:
         figure, grid = facets([[True] * len(sizes)] * len(drawn), width=2.6, height=1.25, most=4)
         panels = [(n, [method], f"{method}, n = {n:,}") for method in drawn for n in sizes]
@@ -207,8 +211,9 @@ def saw_tooth(
             part = take(table, (table["n"] == n) & (table["method"] == method))
             part = take(part, np.argsort(part["truth"], kind="stable"))
             colour, marker, dash = styles[method]
-            dots = {"marker": marker, "markersize": 3.5} if len(part["n"]) <= 25 else {}
-            axes.plot(part["truth"], 100 * part["coverage"], color=colour, linestyle=dash, linewidth=1.2, **dots)
+            dots = {"marker": marker, "markersize": 3.5 if joined else 5} if len(part["n"]) <= 25 or not joined else {}
+            line = {"linestyle": dash, "linewidth": 1.2} if joined else {"linestyle": "", "alpha": 0.8}
+            axes.plot(part["truth"], 100 * part["coverage"], color=colour, **line, **dots)
         axes.axhline(100 * level, **REFERENCE)
         axes.set_title(title, loc="left", fontsize=9 if apart else 10, color=INK)
     figure.supxlabel(f"True {name}", fontsize=10, color=INK)
@@ -220,7 +225,7 @@ def saw_tooth(
         label += f"\n(not drawn below {floor:g}%)"
     figure.supylabel(label, fontsize=10, color=INK)
     if not apart:
-        legend_above(figure, drawn, styles, lines=True)
+        legend_above(figure, drawn, styles, lines=joined)
     return figure
 
 
@@ -235,7 +240,8 @@ def _box(axes: Any, place: float, height: float, colour: str, values: np.ndarray
         axes.hlines([place, place], [inside.min(), q3], [q1, inside.max()], color=colour, linewidth=1)
         axes.vlines(median, top, bottom, color=colour, linewidth=2)
     jitter = ((np.arange(values.size) * 0.618) % 1 - 0.5) * 0.7 * height
-    axes.scatter(values, place + jitter, s=9, color=colour, alpha=0.65, linewidths=0, zorder=3)
+    area = 9 if values.size >= FEW else 30
+    axes.scatter(values, place + jitter, s=area, color=colour, alpha=0.65, linewidths=0, zorder=3)
 
 
 def _count_below(axes: Any, place: float, colour: str, count: int) -> None:

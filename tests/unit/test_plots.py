@@ -9,6 +9,7 @@ import matplotlib.figure
 import numpy as np
 import pytest
 from matplotlib import pyplot
+from matplotlib.collections import PathCollection
 from pictures import check_texts
 
 from jaxci import plots
@@ -137,6 +138,22 @@ def test_saw_tooth_runs_along_the_true_value():
     x = figure.axes[0].lines[0].get_xdata()
     assert x == pytest.approx(np.arange(1, 31) / 50)
     assert "mean" in figure.get_supxlabel()
+
+
+def test_only_shares_are_joined_by_lines_along_the_true_value():
+    (unlike, *_), *_ = (axes.lines for axes in plots.saw_tooth(MANY, methods=["t"]).axes)
+    assert (unlike.get_linestyle(), unlike.get_marker() not in ("", "None")) == ("None", True)
+    for how in ("enumerated", "enumerated, B = infinity"):
+        columns = MANY.columns | {"how": np.full(len(MANY.columns["n"]), how)}
+        shares = types.SimpleNamespace(columns=columns, tags=MANY.tags)
+        assert plots.saw_tooth(shares, methods=["t"]).axes[0].lines[0].get_linestyle() == "-"
+
+
+@pytest.mark.parametrize("draw", [plots.coverage_boxes, plots.pace_by_statistic])
+def test_points_of_few_instances_are_large(draw):
+    few, many = (draw(made_up([f"d{i}" for i in range(count)], statistics=("mean",))) for count in (4, 8))
+    dots = [next(x for x in panels(one)[0].collections if isinstance(x, PathCollection)) for one in (few, many)]
+    assert dots[0].get_sizes()[0] > 3 * dots[1].get_sizes()[0]
 
 
 def test_texts_of_one_saw_tooth_do_not_meet():
