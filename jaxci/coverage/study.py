@@ -347,7 +347,7 @@ class Study(Runnable):
         resamples, size = self.numbers(name)
         size = min(size, FEW_SETS)
         resamples = min(resamples, max(FEW_RESAMPLES, round(work / (self._places()[name][1] * size))))
-        counts = {"n_replications": n_blocks * size, "n_resamples": resamples}
+        counts: dict[str, Any] = {"n_replications": n_blocks * size, "n_resamples": resamples}
         return dataclasses.replace(
             self, **counts, n_groups=n_blocks, more_sizes=[{**entry, **counts} for entry in self.more_sizes]
         )
