@@ -50,6 +50,11 @@ MOST_SMOOTH_DRAWS = 1e8
 smooth statistics of sorted rows or of moments are not resampled: a formula serves nearly as well, at once.
 """
 
+LARGE_ROWS = 10_000
+"""Of fewer rows, or what weighted ones are in effect, all resamples that are asked for are drawn: formulas were
+simulated of more.
+"""
+
 SMALL_MEAN = 50
 """Below so many observations a mean of values without bounds gets the t interval."""
 
@@ -253,15 +258,19 @@ def _delta(statistic: Statistic, n: int) -> Choice:
 
 def ranks_many(statistic: Statistic, layout: Layout, n_resamples: int) -> bool:
     """Whether the ranks of so many rows are asked for that they are not resampled, in clusters enough to do without."""
-    many = layout.n * float(n_resamples) > MOST_SMOOTH_DRAWS and layout.n_units >= MANY_CLUSTERS
+    many = _too_many(layout.n, n_resamples) and layout.n_units >= MANY_CLUSTERS
     return isinstance(statistic, RankedStatistic) and statistic.smooth and layout.given == {"groups"} and many
+
+
+def _too_many(rows: float, n_resamples: int) -> bool:
+    return rows >= LARGE_ROWS and rows * float(n_resamples) > MOST_SMOOTH_DRAWS
 
 
 def _is_large(statistic: Statistic, layout: Layout, n_resamples: int) -> bool:
     """Whether a smooth statistic, whose derivatives tell what rows contribute, is of too many of these to resample."""
     if not statistic.smooth or isinstance(statistic, FunctionStatistic | TableStatistic | Calibration):
         return False
-    return layout.units is None and layout.effective_size * n_resamples > MOST_SMOOTH_DRAWS
+    return layout.units is None and _too_many(layout.effective_size, n_resamples)
 
 
 def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:

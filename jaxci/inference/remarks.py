@@ -46,8 +46,6 @@ REACH, NEAREST, RELATIVE = 3.0, 0.05, 2.0
 """Errors relative to targets get a remark where so many times the least target is below the lower quartile, and the
 mean error of that share of the rows, with the least targets, is so many times that of all.
 """
-MAY = "may cover less than they say"
-"""What is said of these."""
 FEW_GATHERED = 5
 """A class with rows in fewer clusters gets a remark."""
 PERCENTILE_ON_CARDS = "in simulations of 30 rows 95% percentile intervals covered less than 93% for 40 of 46 metrics"
@@ -197,7 +195,7 @@ def size_remarks(
     Where the method was ``judged`` by the cards these tell of sizes. ``values`` are those whose mean, or its root, the
     statistic is.
     """
-    remarks = _of_equal_scores(statistic, sample, method) + _of_zero_targets(statistic, sample, layout)
+    remarks = _of_equal_scores(statistic, sample, method) + _of_targets_near_zero(statistic, sample, layout)
     remarks += _of_shares_without_bounds(statistic, values) + _of_tied_lengths(statistic, sample, layout)
     if not judged:
         remarks += _of_few_rows(statistic, layout, values, method)
@@ -224,7 +222,7 @@ def _of_equal_scores(statistic: Statistic, sample: Sample, method: Method) -> li
     return []
 
 
-def _of_zero_targets(statistic: Statistic, sample: Sample, layout: Layout) -> list[str]:
+def _of_targets_near_zero(statistic: Statistic, sample: Sample, layout: Layout) -> list[str]:
     relative = statistic.statistic if isinstance(statistic, Paired) else statistic
     if not relative.relative_to_target:
         return []
@@ -241,7 +239,7 @@ def _of_zero_targets(statistic: Statistic, sample: Sample, layout: Layout) -> li
         return []
     reach = f"y_true comes as close to 0 as {sizes.min():.2g} (median {np.median(sizes):.2g})"
     missing = "rows still closer to 0, which may be missing, would decide the mean"
-    return [f"{reach}, and errors there weigh most: {missing}, and intervals {MAY}"]
+    return [f"{reach}, and errors there weigh most: {missing}, and intervals may cover less than they say"]
 
 
 def _of_shares_without_bounds(statistic: Statistic, values: np.ndarray | None) -> list[str]:

@@ -383,6 +383,7 @@ def test_many_classes_are_averaged_in_little_memory():
 
 def test_ranks_of_many_rows_in_many_clusters_are_not_resampled(monkeypatch):
     monkeypatch.setattr(choice_by_rules, "MOST_SMOOTH_DRAWS", 1e5)
+    monkeypatch.setattr(choice_by_rules, "LARGE_ROWS", 100)
     groups = np.arange(300) % 100
     y, score = np.arange(300) % 2, np.random.default_rng(0).normal(size=300) + np.arange(300) % 2
     found = {

@@ -41,6 +41,7 @@ LAYOUTS = {
 def few_draws(monkeypatch):
     """As many draws as are too many; no card tells of so many rows."""
     monkeypatch.setattr(choice_by_rules, "MOST_SMOOTH_DRAWS", 1e5)
+    monkeypatch.setattr(choice_by_rules, "LARGE_ROWS", 100)
     monkeypatch.setattr(choice, "LARGEST", 100)
 
 
@@ -75,6 +76,14 @@ def test_fewer_rows_in_effect_are_resampled(few_draws):
     heavy = np.where(np.arange(N) % 10 == 0, 1.0, 1e-3)
     found = jaxci.interval("r2", Y, P, sample_weight=heavy, n_resamples=RESAMPLES, rng=0)
     assert found.method == "percentile"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_few_rows_are_resampled_however_many_resamples_are_asked_for(layout, monkeypatch):
+    monkeypatch.setattr(choice_by_rules, "MOST_SMOOTH_DRAWS", 1e5)
+    monkeypatch.setattr(choice, "LARGEST", 100)
+    found = jaxci.interval("mean_squared_error", *DATA["r2"], n_resamples=RESAMPLES, rng=0, **{layout: LAYOUTS[layout]})
+    assert found.method == "proper_bayesian"
 
 
 @pytest.mark.parametrize("rarest", [20, 150])
