@@ -228,8 +228,8 @@ def required_n(
     Raises
     ------
     ValueError
-        If no target is given, a target is out of its range, a column is missing, or a curve has two rows of
-        one size.
+        If no target is given, a target is out of its range, a column is missing, or a curve has
+        two rows of one size.
 
     References
     ----------

@@ -111,6 +111,11 @@ def _scale(statistic: Statistic) -> str:
     return {(0.0, 1.0): "logit", (-1.0, 1.0): "fisher"}.get(statistic.bounds, "natural")
 
 
+def _on_scale(statistic: Statistic) -> str:
+    scale = _scale(statistic)
+    return "" if scale == "natural" else f" on the {scale} scale"
+
+
 def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
     """Choose for a statistic of independent rows without weights."""
     n = layout.n
@@ -251,8 +256,7 @@ def _choose_ranking(
 
 
 def _delta(statistic: Statistic, n: int) -> Choice:
-    scale = _scale(statistic)
-    on = "" if scale == "natural" else f" on the {scale} scale"
+    scale, on = _scale(statistic), _on_scale(statistic)
     return Choice(Delta(scale=scale), f"n = {n} is large enough for the delta method{on}, and too large to resample")
 
 
@@ -359,7 +363,7 @@ def _of_large(statistic: Statistic, layout: Layout, sample: Sample) -> Choice | 
     if method.refusal_of_rows(statistic, layout.given):
         return None
     why = f"{layout.n:,} rows, too many to resample: influence, and Student's quantiles, further out where few decide"
-    return Choice(method, why)
+    return Choice(method, f"{why}{_on_scale(statistic)}")
 
 
 def _decided_by_few(statistic: Statistic, sample: Sample, layout: Layout) -> bool:
@@ -381,8 +385,7 @@ def _of_alike_clusters(statistic: Statistic, layout: Layout) -> Choice:
     ):
         if not method.refusal_of_rows(statistic, layout.given):
             return Choice(method, f"{why}: {told}")
-    scale = _scale(statistic)
-    on = "" if scale == "natural" else f" on the {scale} scale"
+    scale, on = _scale(statistic), _on_scale(statistic)
     if isinstance(statistic, ScoreRanking):
         told = f"{why}: influence, summed over each, and Student's quantiles, further out where few decide{on}"
         return Choice(KurtosisT(scale=scale), told)

@@ -69,6 +69,8 @@ def test_nor_are_those_of_rows_with_weights_or_strata(name, layout, few_draws):
     found = jaxci.interval(name, *DATA[name], n_resamples=RESAMPLES, rng=0, **given)
     assert isinstance(found.method, KurtosisT)
     assert "too many to resample" in found.reason
+    scale = found.method.scale
+    assert found.reason.endswith("where few decide" + (scale != "natural") * f" on the {scale} scale")
     check(found, drawn)
 
 
