@@ -18,6 +18,7 @@ from jaxci.inference.batch_laws import Variants, drawn_laws, exact_laws, prepare
 from jaxci.inference.batch_replicates import Replicated, cores_by_order, reads_bank
 from jaxci.inference.curvature import curvatures
 from jaxci.inference.iterated import Nested, placed
+from jaxci.inference.places import places
 from jaxci.inference.program import Program, Rows, alone, read
 from jaxci.inference.replicate import tie_width
 from jaxci.inference.slopes import (
@@ -121,6 +122,8 @@ def _evidence(
         parts["shares"] = _shares(statistic, programs, number, layout)
     if "auc" in want.needs:
         parts["auc"] = AucEvidence(*jax.vmap(placement_variances)(prepared_of(programs, number)))
+    if "places" in want.needs:
+        parts["places"] = jax.vmap(lambda one: places(statistic, one, layout))(prepared_of(programs, number))
     if "gaps" in want.needs:
         assert is_debiased_calibration(statistic)
         parts["gaps"] = jax.vmap(lambda program: _gaps(statistic, program, number, layout))(programs)

@@ -14,6 +14,7 @@ from jaxci.inference.curvature import curvature
 from jaxci.inference.known_laws import law_of, ordered_values_of, row_values_of
 from jaxci.inference.left_out import left_out
 from jaxci.inference.opposed import adjusted, unseen_of_areas
+from jaxci.inference.places import places
 from jaxci.inference.posterior import posterior_law
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.request import Entry, programs
@@ -133,6 +134,9 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         parts["values"] = (row_values_of(statistic, sample) if mean else ordered_values_of(entry, sample))[None]
     if layout.units is not None and entry.method is not None and entry.method.by_leverage:
         parts["sizes"] = layout.sum_rows(np.ones((layout.n_rows, 1)), layout.n_units).T
+    if "places" in needs:
+        found = places(statistic, statistic.prepare(sample), layout)  # in the order of the layout's rows
+        parts["places"] = jax.tree.map(lambda x: np.asarray(x)[None], found)
     without = left_out(entry, layout) if entry.error_by_jackknife else None
     if without is not None:
         n = layout.n_units  # values of which one unit is left out are n times as close as derivatives are large
@@ -244,6 +248,8 @@ def _error_of_resamples(entry: Entry, evidence: Evidence) -> float:
     if evidence.gaps is not None:
         twice = 2 * entry.estimate
         return float(error_of_square(evidence.gaps).standard_error[0]) / twice if twice > 0 else math.nan
+    if evidence.places is not None:
+        return float(evidence.places.standard_error[0])
     if evidence.curvature is not None:
         return float(evidence.curvature.standard_error[0])
     for known in (evidence.distribution, evidence.law, evidence.posterior):

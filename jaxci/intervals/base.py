@@ -143,6 +143,8 @@ class Evidence:
         Counts and placement variances of a ROC curve (see :mod:`jaxci.intervals.auc`).
     auc_difference : AucDifferenceEvidence
         Difference of two areas and its variance (see :mod:`jaxci.intervals.auc_difference`).
+    places : Places
+        Where the quantiles lie whose sum the estimate is (see :mod:`jaxci.intervals.woodruff`).
     clusters : ClusterSums
         What the rows of every cluster sum to (see :mod:`jaxci.intervals.clusters`), for a mean or a share.
     sizes : (..., G) array
@@ -189,6 +191,7 @@ class Evidence:
     law: BootstrapDistribution | None = None
     auc: Any = None
     auc_difference: Any = None
+    places: Any = None
     clusters: Any = None
     sizes: Any = None
     flips: Any = None

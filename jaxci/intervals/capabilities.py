@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from jaxci.intervals.unseen import MASS as AREA_MASS
 from jaxci.statistics.base import OpposedStatistic, Statistic, TableStatistic, has_fixed_trials, is_proportion, is_ratio
-from jaxci.statistics.order import QuantileStatistic
+from jaxci.statistics.order import OrderStatistic, QuantileStatistic
 from jaxci.statistics.paired import Paired, PairedTable
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import OPPOSED_POSITIVE, BinaryRanking, ScoreRanking
@@ -26,6 +26,17 @@ def averages_shares(statistic: Statistic) -> bool:
 def quantile_order(statistic: Statistic) -> float | None:
     """Return q if the statistic is the q-quantile of one value per row, else None."""
     return statistic.probability if isinstance(statistic, QuantileStatistic) else None
+
+
+def quantile_terms(statistic: Statistic) -> tuple[tuple[float, Any, int], ...]:
+    """Return the factor, the q and the model of every quantile that the statistic is a sum of; empty where it is none.
+
+    The model is 0, or 1 of the second of two.
+    """
+    if isinstance(statistic, Paired):
+        terms = quantile_terms(statistic.statistic)
+        return tuple((sign * factor, q, model) for model, sign in enumerate((1.0, -1.0)) for factor, q, _ in terms)
+    return tuple((*term, 0) for term in statistic.quantiles) if isinstance(statistic, OrderStatistic) else ()
 
 
 def knows_mistakes(statistic: Statistic) -> bool:

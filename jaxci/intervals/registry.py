@@ -37,6 +37,7 @@ from jaxci.intervals.quantile import (
 from jaxci.intervals.semiparametric import Semiparametric, SemiparametricResampled, SemiparametricTransformed
 from jaxci.intervals.sign_flip import SignFlip
 from jaxci.intervals.spread import Bonett
+from jaxci.intervals.woodruff import Woodruff
 from jaxci.records import settings
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.paired import Paired
@@ -72,6 +73,7 @@ _ALL: tuple[type[Method], ...] = (
     ABC,
     Exact,
     OrderStatistic,
+    Woodruff,
     ExactRandomized,
     Interpolated,
     Asymptotic,

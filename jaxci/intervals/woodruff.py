@@ -1,0 +1,153 @@
+"""Woodruff's interval: quantiles of rows of any design, by the share of the rows below."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, open_sides
+from jaxci.intervals.capabilities import quantile_order, quantile_terms
+from jaxci.intervals.delta import student_steps
+from jaxci.records import record, static
+from jaxci.special import namespace
+from jaxci.statistics.base import Statistic
+
+ROUNDING = 1e-12
+"""Shares apart by less are equal."""
+
+
+class Place(NamedTuple):
+    """Where a quantile lies: ``values`` (..., n) ascending, and the ``share`` (..., n) of the weight up to each."""
+
+    values: Any
+    share: Any
+
+    def first_at(self, share: Any) -> Any:
+        """Return the first value (...) up to which at least ``share`` (...) of the weight lies; -inf where all do."""
+        return self._value(share - ROUNDING, "left", share <= 0, -np.inf)
+
+    def first_above(self, share: Any) -> Any:
+        """Return the first value (...) up to which more than ``share`` (...) of the weight lies; inf where none has."""
+        return self._value(share + ROUNDING, "right", share >= 1, np.inf)
+
+    def _value(self, share: Any, side: str, beyond: Any, end: float) -> Any:
+        xp, n = namespace(self.share), self.values.shape[-1]
+        if xp is np:
+            flat = self.share.reshape(-1, n), np.broadcast_to(share, self.share.shape[:-1]).ravel()
+            place = np.array([np.searchsorted(*one, side) for one in zip(*flat, strict=True)])  # type: ignore[call-overload]
+            place = place.reshape(self.share.shape[:-1])
+        else:
+            before = self.share < share[..., None] if side == "left" else self.share <= share[..., None]
+            place = xp.sum(before, axis=-1)
+        found = xp.take_along_axis(self.values, xp.minimum(place, n - 1)[..., None], axis=-1)[..., 0]
+        return xp.where(beyond, end, found)
+
+    def at(self, share: Any) -> Any:
+        """Return the quantile (...), halfway between two values that share the place."""
+        return (self.first_at(share) + self.first_above(share)) / 2
+
+
+@record
+class Places:
+    """What is known of the quantiles whose sum, by ``factors`` (K,), a statistic is.
+
+    The ``places`` of K quantiles of the ``shares`` (K,); the standard ``errors`` (..., K) of the share of the weight
+    below each, their ``correlations`` (..., K, K), and how many ``degrees`` (...) of freedom they have.
+    """
+
+    places: tuple[Place, ...]
+    factors: tuple[float, ...] = static()
+    shares: tuple[Any, ...]
+    errors: Any
+    correlations: Any
+    degrees: Any
+
+    def distances(self, step: Any) -> tuple[Any, Any]:
+        """Return how far ``step`` (...) standard errors of shares lie below and above the sum of the quantiles (...).
+
+        Zou's combination (2008) of the intervals of its terms: the root of the sum of squares, with their correlations.
+        """
+        xp, below, above = namespace(self.errors), [], []
+        for number, (place, factor, q) in enumerate(zip(self.places, self.factors, self.shares, strict=True)):
+            apart, middle = step * self.errors[..., number], place.at(q)
+            ends = abs(factor) * (middle - place.first_at(q - apart)), abs(factor) * (place.first_above(q + apart) - middle)
+            low, high = ends if factor > 0 else ends[::-1]
+            below.append(low)
+            above.append(high)
+        signs = np.sign(self.factors)
+        correlations = self.correlations * signs[:, None] * signs
+
+        def together(terms: list[Any]) -> Any:
+            distances = xp.stack(terms, axis=-1)
+            known = xp.where(xp.isinf(distances), 0.0, distances)
+            squares = xp.einsum("...i,...ij,...j->...", known, correlations, known)
+            found = xp.where(xp.isinf(distances).any(axis=-1), np.inf, xp.sqrt(xp.maximum(squares, 0.0)))
+            return xp.sign(step) * found
+
+        return together(below), together(above)
+
+    @property
+    def standard_error(self) -> Any:
+        """Half the distance (...) between the ends that lie one standard error of the shares away."""
+        below, above = self.distances(namespace(self.errors).ones_like(self.degrees))
+        return (below + above) / 2
+
+
+@record
+class Woodruff(Method):
+    """Interval of a quantile between the values at which the share below is a step of standard errors away.
+
+    With F the weighted distribution and s the standard error of the share of the weight below the estimate, from
+    ``inf{x: F(x) >= q - t s}`` to ``inf{x: F(x) > q + t s}``: the values of which a test of "a share q lies below" does
+    not reject. s is that of the design: weights, strata and clusters. Sums of quantiles, such as the interquartile
+    range, and differences of two models', join the intervals of their terms by the root of the sum of squares, with the
+    correlations of the shares (Zou 2008).
+
+    No density is estimated and nothing is resampled, so it costs one sort: the interval for very many rows.
+
+    Notes
+    -----
+    Asymptotic; of independent rows of equal weight :class:`~jaxci.intervals.quantile.OrderStatistic` holds its level at
+    every n. A share's error is ``sqrt(q (1 - q) D / n)``, with the design effect D of the places of the rows, in which
+    ties count in part; clusters are spread, and have degrees of freedom, as of
+    :class:`~jaxci.intervals.kurtosis.KurtosisT`. An end that lies beyond all values is that of the range.
+
+    References
+    ----------
+    .. [1] Woodruff (1952), Confidence intervals for medians and other position measures, Journal of the American
+       Statistical Association 47, 635-646.
+    .. [2] Francisco & Fuller (1991), Quantile estimation with a complex survey design, Annals of Statistics 19, 454-469.
+    .. [3] Zou (2008), On the estimation of additive interaction by use of the four-by-two table and beyond, American
+       Journal of Epidemiology 168, 212-224.
+    """
+
+    name = "woodruff"
+    of_differences = True
+    reads_counts = True
+    needs = frozenset({"places"})
+    takes = frozenset({"groups", "strata", "sample_weight"})
+
+    def refusal(self, statistic: Statistic) -> str | None:
+        """Refuse what is no sum of quantiles."""
+        if quantile_terms(statistic):
+            return None
+        return f"{self.name!r} is for quantiles, their ranges, and differences of these"
+
+    def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:
+        """Refuse a single unit."""
+        if n < 2:
+            raise NoInterval(f"method {self.name!r} needs at least 2 rows or clusters; got {n}")
+        return ()
+
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
+        """Bounds from ``evidence.places``."""
+        found: Places = evidence.places
+        down, up = (step * evidence.xp.ones_like(found.errors[..., 0]) for step in student_steps(found.degrees, tails))
+        if quantile_order(evidence.statistic) is not None:
+            ((place,), (q,)), error = (found.places, found.shares), found.errors[..., 0]
+            low, high = place.first_at(q - down * error), place.first_above(q + up * error)
+        else:
+            low, high = evidence.estimate - found.distances(down)[0], evidence.estimate + found.distances(up)[1]
+        low, high = (evidence.xp.where(evidence.xp.isnan(evidence.estimate), np.nan, end) for end in (low, high))
+        return open_sides(low, high, tails, evidence.statistic.bounds)
