@@ -17,7 +17,7 @@ from simulated import averaged, simulate
 import jaxci
 
 LAWS = {"normal": norm, "exponential": expon}
-METHODS = ("auto", "percentile")
+METHODS = ("auto", "expanded_percentile", "percentile")
 
 
 class Design(NamedTuple):

@@ -27,9 +27,9 @@ from jaxci.inference.choice_by_rules import (
     of_dependent_rows,
     of_heavy_targets,
     of_large_tables,
-    ranks_many,
 )
 from jaxci.inference.choice_of_differences import choose_difference
+from jaxci.inference.choice_of_many_rows import ranks_many
 from jaxci.inference.features import LARGEST, features_of, features_of_rows, strata_are_unlike
 from jaxci.inference.standings import (
     Choice,
@@ -156,7 +156,7 @@ MISSED = "what they score is hardly known, and 95% intervals covered 87% to 100%
 def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
     """Choose the interval method for ``statistic`` from the data's layout and size, and the rarest class."""
     if isinstance(statistic, Paired):
-        return choose_difference(statistic, layout, tails, sample)
+        return choose_difference(statistic, layout, n_resamples, tails, sample)
     if _is_share(statistic) and layout.units is None and layout.row_weights is None and max(tails.sides) < SIDE:
         why = "a proportion beyond the 95% of the cards, where Wilson's interval misses that of a few errors"
         return Choice(MidP(), f"{why} too often: mid-p")

@@ -6,6 +6,17 @@ import math
 
 import numpy as np
 
+from jaxci.inference.choice_of_many_rows import (
+    FEW_MISRANKED,
+    MANY_CLUSTERS,
+    MOST_SMOOTH_DRAWS,
+    is_large,
+    of_large,
+    of_quantiles,
+    on_scale,
+    ranks_many,
+    scale_of,
+)
 from jaxci.inference.design import row_influence
 from jaxci.inference.features import LARGEST, differ_little, features_of_rows, heaviest_tails, weights_go_with_scores
 from jaxci.inference.slopes import effective_units
@@ -31,7 +42,7 @@ from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.quantile import OrderStatistic, most_covered, needs_rows, smallest_n
 from jaxci.intervals.spread import LEAST, Bonett
-from jaxci.statistics.base import MomentStatistic, RankedStatistic, Statistic, TableStatistic
+from jaxci.statistics.base import MomentStatistic, Statistic, TableStatistic
 from jaxci.statistics.custom import FunctionStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.probability import Calibration
@@ -44,16 +55,6 @@ MOST_DRAWS = 4e9
 
 MOST_CELL_DRAWS = 1e9
 """Above so many cells of tables (classes squared, times resamples) metrics of labels are not resampled."""
-
-MOST_SMOOTH_DRAWS = 1e8
-"""Above so many draws, of rows or what weighted ones are in effect, the area under a ROC curve, correlations and other
-smooth statistics of sorted rows or of moments are not resampled: a formula serves nearly as well, at once.
-"""
-
-LARGE_ROWS = 10_000
-"""Of fewer rows, or what weighted ones are in effect, all resamples that are asked for are drawn: formulas were
-simulated of more.
-"""
 
 SMALL_MEAN = 50
 """Below so many observations a mean of values without bounds gets the t interval."""
@@ -74,18 +75,11 @@ LEAST_BANK = 399
 WITHOUT_DRAWS = "covered 20% to 98% in simulations of 400 classes of 5 to 50 rows"
 """What is said of these, as ``benchmarks/many_classes.py`` found."""
 
-FEW_MISRANKED = 3
-"""Of fewer rows that are ranked wrongly (rows times one less the area) slopes tell too little: of areas of .99 their
-intervals covered .50 to .94 in 30 to 100 rows, those that allow for what was not seen .89 to .99.
-"""
 WEIGHED_BY_SCORE = (
     "weights go with the scores, so that the rows that decide may be few, or missing: 95% intervals covered 80% to "
     "100% in simulations"
 )
 """What is said of ranks of such rows, as ``benchmarks/weighted_ranks.py`` found."""
-
-MANY_CLUSTERS = 100
-"""From so many clusters on the delta method serves ranks of many rows."""
 
 LEAST_FOR_PIVOTS = 4
 """In fewer clusters most resamples are the data or one cluster, which has no standard error: of 2 clusters studentized
@@ -105,15 +99,6 @@ OF_HEAVY_TARGETS = "covered 56% to 94% in simulations, least of lognormal target
 
 LARGE_MEAN = 1000
 """From so many observations on the exact bootstrap of a bounded mean covers, which needs no draws."""
-
-
-def _scale(statistic: Statistic) -> str:
-    return {(0.0, 1.0): "logit", (-1.0, 1.0): "fisher"}.get(statistic.bounds, "natural")
-
-
-def _on_scale(statistic: Statistic) -> str:
-    scale = _scale(statistic)
-    return "" if scale == "natural" else f" on the {scale} scale"
 
 
 def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
@@ -152,8 +137,10 @@ def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tail
             remark=f"intervals that end at values hold this quantile in at most {most} of data sets of {n} rows; "
             "quantile_interval reaches beyond the values",
         )
+    if quantiles := of_quantiles(statistic, layout, n_resamples):
+        return quantiles
     counted = isinstance(statistic, MomentStatistic) and statistic.smooth and layout.counts is not None
-    if counted or _is_large(statistic, layout, n_resamples):
+    if counted or is_large(statistic, layout, n_resamples):
         return _delta(statistic, n)
     if statistic.smooth and isinstance(statistic, FunctionStatistic):
         return Choice(BCa(), "no formula for a function of your own: the bootstrap, corrected for bias and skewness")
@@ -228,7 +215,7 @@ def of_heavy_targets(statistic: Statistic, layout: Layout, sample: Sample) -> Ch
     if kurtosis < HEAVY_TAILS:
         return None
     heavy = f"targets or predictions with heavy tails (kurtosis {kurtosis:.3g})"
-    scale = "log_complement" if statistic.bounds == SCALES["log_complement"].bounds else _scale(statistic)
+    scale = "log_complement" if statistic.bounds == SCALES["log_complement"].bounds else scale_of(statistic)
     why = f"{heavy}, of which no card tells: influence on the scale {scale!r}, and Student's quantiles, further out"
     remark = f"{heavy}: few rows decide, and 95% intervals of such data {OF_HEAVY_TARGETS}"
     return Choice(KurtosisT(scale=scale), f"{why} where few rows decide", remark=remark)
@@ -256,25 +243,8 @@ def _choose_ranking(
 
 
 def _delta(statistic: Statistic, n: int) -> Choice:
-    scale, on = _scale(statistic), _on_scale(statistic)
+    scale, on = scale_of(statistic), on_scale(statistic)
     return Choice(Delta(scale=scale), f"n = {n} is large enough for the delta method{on}, and too large to resample")
-
-
-def ranks_many(statistic: Statistic, layout: Layout, n_resamples: int) -> bool:
-    """Whether the ranks of so many rows are asked for that they are not resampled, in clusters enough to do without."""
-    many = _too_many(layout.n, n_resamples) and layout.n_units >= MANY_CLUSTERS
-    return isinstance(statistic, RankedStatistic) and statistic.smooth and layout.given == {"groups"} and many
-
-
-def _too_many(rows: float, n_resamples: int) -> bool:
-    return rows >= LARGE_ROWS and rows * float(n_resamples) > MOST_SMOOTH_DRAWS
-
-
-def _is_large(statistic: Statistic, layout: Layout, n_resamples: int) -> bool:
-    """Whether a smooth statistic, whose derivatives tell what rows contribute, is of too many of these to resample."""
-    if not statistic.smooth or isinstance(statistic, FunctionStatistic | TableStatistic | Calibration):
-        return False
-    return layout.units is None and _too_many(layout.effective_size, n_resamples)
 
 
 def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
@@ -293,9 +263,11 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
         return of_calibration(statistic, rows, "the normal" if layout.given == {"strata"} else "Student's")
     if statistic.smooth and layout.n_units * float(n_resamples) > MOST_DRAWS:
         return _delta(statistic, layout.n_units)
+    if quantiles := of_quantiles(statistic, layout, n_resamples):
+        return quantiles
     if ranks_many(statistic, layout, n_resamples):
         why = f"ranks of too many rows to resample, in {MANY_CLUSTERS} clusters or more: influence, summed over each"
-        return Choice(Delta(scale=_scale(statistic), use_t=True), f"{why}, and Student's quantiles")
+        return Choice(Delta(scale=scale_of(statistic), use_t=True), f"{why}, and Student's quantiles")
     many = _of_many_classes(statistic, layout, sample, enough=n_resamples >= smallest_bank(tails))
     if many is not None:
         return many
@@ -309,7 +281,7 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
         return _of_alike_clusters(statistic, layout)
     if layout.given == {"sample_weight"} and (ranked := _of_ranks_by_weight(statistic, layout, sample, weighted)):
         return ranked
-    if _is_large(statistic, layout, n_resamples) and (large := _of_large(statistic, layout, sample)):
+    if is_large(statistic, layout, n_resamples) and (large := of_large(statistic, layout, sample)):
         return large
     if statistic.has_extremes:
         return _proper(weighted if kind == "weighted" else {"cluster": "clustered"}.get(kind, kind) + " rows", layout)
@@ -342,7 +314,7 @@ def _of_ranks_by_weight(statistic: Statistic, layout: Layout, sample: Sample, we
     A light sample of rows that weigh much may hold none of those: what was not seen weighs more than rows on average.
     Where hardly any row is ranked wrongly, slopes tell nothing of rows that would be.
     """
-    weights, method = layout.row_weights, KurtosisT(scale=_scale(statistic))
+    weights, method = layout.row_weights, KurtosisT(scale=scale_of(statistic))
     if weights is None or not isinstance(statistic, ScoreRanking) or method.refusal(statistic) is not None:
         return None
     if not weights_go_with_scores(sample, weights):
@@ -351,19 +323,6 @@ def _of_ranks_by_weight(statistic: Statistic, layout: Layout, sample: Sample, we
         return _proper(weighted, layout)._replace(remark=WEIGHED_BY_SCORE)
     why = f"{weighted}, and weights go with scores: influence, and Student's quantiles, further out where few decide"
     return Choice(method, why, remark=WEIGHED_BY_SCORE)
-
-
-def _of_large(statistic: Statistic, layout: Layout, sample: Sample) -> Choice | None:
-    """Choose for a smooth statistic of very many rows with weights or strata; None where few of them decide ranks."""
-    if isinstance(statistic, ScoreRanking):
-        sizes = sample.class_sizes
-        if sizes[sizes > 0].min() < statistic.least_class or not sample.misranked >= FEW_MISRANKED:
-            return None
-    method = KurtosisT(scale=_scale(statistic))
-    if method.refusal_of_rows(statistic, layout.given):
-        return None
-    why = f"{layout.n:,} rows, too many to resample: influence, and Student's quantiles, further out where few decide"
-    return Choice(method, f"{why}{_on_scale(statistic)}")
 
 
 def _decided_by_few(statistic: Statistic, sample: Sample, layout: Layout) -> bool:
@@ -385,7 +344,7 @@ def _of_alike_clusters(statistic: Statistic, layout: Layout) -> Choice:
     ):
         if not method.refusal_of_rows(statistic, layout.given):
             return Choice(method, f"{why}: {told}")
-    scale, on = _scale(statistic), _on_scale(statistic)
+    scale, on = scale_of(statistic), on_scale(statistic)
     if isinstance(statistic, ScoreRanking):
         told = f"{why}: influence, summed over each, and Student's quantiles, further out where few decide{on}"
         return Choice(KurtosisT(scale=scale), told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jaxci.inference.choice_of_many_rows import of_quantiles
 from jaxci.inference.standings import Choice
 from jaxci.intervals.adjusted_wald import AdjustedWald
 from jaxci.intervals.auc_difference import DeLongDifference
@@ -30,7 +31,7 @@ Of these, of 3 positives, 10% of 95% intervals of the difference of unlike model
 """
 
 
-def choose_difference(statistic: Paired, layout: Layout, tails: Tails, sample: Sample) -> Choice:
+def choose_difference(statistic: Paired, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
     """Choose the interval method for the difference of two models, from the data's layout, size and rarest class."""
     alike = layout.given <= {"strata"}
     vary = "" if layout.strata is None else "; rows in strata vary less"
@@ -58,6 +59,8 @@ def choose_difference(statistic: Paired, layout: Layout, tails: Tails, sample: S
         return Choice(
             KurtosisT(), f"a smooth difference of rows in clusters: its influence, summed over each, and {why}"
         )
+    if quantiles := of_quantiles(statistic, layout, n_resamples):
+        return quantiles
     why = "no formula for this difference: the paired percentile bootstrap over"
     if layout.units is not None:
         return Choice(ExpandedPercentile(), f"{why} clusters, further out as these are few")

@@ -277,7 +277,7 @@ def _needed_rows(entry: Entry, layout: Layout) -> str:
         return "leave-one-out values"
     if isinstance(entry.statistic, QuantileStatistic):
         return "" if entry.method.reads_counts else "more than two order statistics"
-    found = entry.method.needs - {"standard_error", "acceleration", "law", "auc", "gaps"}
+    found = entry.method.needs - {"standard_error", "acceleration", "law", "auc", "gaps", "places"}
     return "resamples" if entry.method.reads_resamples else ", ".join(sorted(found))
 
 

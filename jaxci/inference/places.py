@@ -111,11 +111,8 @@ def _spread(influence: Any, sizes: Any) -> Spread:
 
 def _within(sums: Any, layout: Layout) -> Any:
     """Return the sums (U, K) of units less the mean of their stratum, scaled so that the variance is unbiased."""
-    xp, held = namespace(sums), np.bincount(layout.strata)
-    members = (np.arange(len(held))[:, None] == layout.strata) if xp is not np else None
-    if members is None:
-        mean = np.stack([np.bincount(layout.strata, column) for column in sums.T], axis=1) / held[:, None]
-    else:
-        mean = xp.matmul(members.astype(float), sums) / held[:, None]
+    assert layout.strata is not None
+    held = np.bincount(layout.strata)
+    mean = Layout(layout.n_units, layout.strata).sum_rows(sums, len(held)) / held[:, None]
     scale = np.sqrt(np.where(held > 1, held / np.maximum(held - 1, 1), 0.0) * (1 - 1 / layout.n_units))
     return (sums - mean[layout.strata]) * scale[layout.strata][:, None]

@@ -6,15 +6,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxci.checks import check_choice
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, open_sides
 from jaxci.intervals.capabilities import quantile_order, quantile_terms
 from jaxci.intervals.delta import student_steps
 from jaxci.records import record, static
-from jaxci.special import namespace
+from jaxci.special import expit, logit, namespace
 from jaxci.statistics.base import Statistic
 
 ROUNDING = 1e-12
 """Shares apart by less are equal."""
+
+SCALES = ("natural", "logit")
+
+
+def _moved(share: Any, apart: Any, scale: str) -> Any:
+    """Return ``share`` moved by ``apart`` (...), on the logit scale by as much of that as it is at the share."""
+    if scale == "natural":
+        return share + apart
+    inside = (share > 0) & (share < 1)
+    xp, at = namespace(apart), namespace(share, apart).where(inside, share, 0.5)
+    return xp.where(inside, expit(logit(at) + apart / (at * (1 - at))), share + apart)
 
 
 class Place(NamedTuple):
@@ -63,7 +75,7 @@ class Places:
     correlations: Any
     degrees: Any
 
-    def distances(self, step: Any) -> tuple[Any, Any]:
+    def distances(self, step: Any, scale: str = "natural") -> tuple[Any, Any]:
         """Return how far ``step`` (...) standard errors of shares lie below and above the sum of the quantiles (...).
 
         Zou's combination (2008) of the intervals of its terms: the root of the sum of squares, with their correlations.
@@ -71,8 +83,9 @@ class Places:
         xp, below, above = namespace(self.errors), [], []
         for number, (place, factor, q) in enumerate(zip(self.places, self.factors, self.shares, strict=True)):
             apart, middle = step * self.errors[..., number], place.at(q)
-            ends = abs(factor) * (middle - place.first_at(q - apart)), abs(factor) * (place.first_above(q + apart) - middle)
-            low, high = ends if factor > 0 else ends[::-1]
+            low = abs(factor) * (middle - place.first_at(_moved(q, -apart, scale)))
+            high = abs(factor) * (place.first_above(_moved(q, apart, scale)) - middle)
+            low, high = (low, high) if factor > 0 else (high, low)
             below.append(low)
             above.append(high)
         signs = np.sign(self.factors)
@@ -90,7 +103,7 @@ class Places:
     @property
     def standard_error(self) -> Any:
         """Half the distance (...) between the ends that lie one standard error of the shares away."""
-        below, above = self.distances(namespace(self.errors).ones_like(self.degrees))
+        below, above = self.distances(namespace(self.errors).ones_like(self.degrees), "logit")
         return (below + above) / 2
 
 
@@ -104,29 +117,43 @@ class Woodruff(Method):
     range, and differences of two models', join the intervals of their terms by the root of the sum of squares, with the
     correlations of the shares (Zou 2008).
 
-    No density is estimated and nothing is resampled, so it costs one sort: the interval for very many rows.
+    No density is estimated and nothing is resampled, so it costs one sort: the interval for very many rows, and for
+    clusters, of which resamples tell too little where they are few.
+
+    Attributes
+    ----------
+    scale : {"natural", "logit"}
+        Scale on which the share is moved. On the natural one it may leave (0, 1), of extreme quantiles and of few
+        clusters: the end is then that of the range. On the logit scale ends are always among the values.
 
     Notes
     -----
     Asymptotic; of independent rows of equal weight :class:`~jaxci.intervals.quantile.OrderStatistic` holds its level at
     every n. A share's error is ``sqrt(q (1 - q) D / n)``, with the design effect D of the places of the rows, in which
     ties count in part; clusters are spread, and have degrees of freedom, as of
-    :class:`~jaxci.intervals.kurtosis.KurtosisT`. An end that lies beyond all values is that of the range.
+    :class:`~jaxci.intervals.kurtosis.KurtosisT`. In 5 to 60 clusters medians, interquartile lengths and differences of
+    median errors are covered WWW on the logit scale, by percentiles PPP (``benchmarks/few_clusters.py``).
 
     References
     ----------
     .. [1] Woodruff (1952), Confidence intervals for medians and other position measures, Journal of the American
        Statistical Association 47, 635-646.
-    .. [2] Francisco & Fuller (1991), Quantile estimation with a complex survey design, Annals of Statistics 19, 454-469.
+    .. [2] Francisco & Fuller (1991), Quantile estimation with a complex survey design, Annals of Statistics 19,
+       454-469.
     .. [3] Zou (2008), On the estimation of additive interaction by use of the four-by-two table and beyond, American
        Journal of Epidemiology 168, 212-224.
     """
+
+    scale: str = static(default="natural")
 
     name = "woodruff"
     of_differences = True
     reads_counts = True
     needs = frozenset({"places"})
     takes = frozenset({"groups", "strata", "sample_weight"})
+
+    def __post_init__(self) -> None:
+        check_choice("scale", self.scale, SCALES)
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is no sum of quantiles."""
@@ -146,8 +173,19 @@ class Woodruff(Method):
         down, up = (step * evidence.xp.ones_like(found.errors[..., 0]) for step in student_steps(found.degrees, tails))
         if quantile_order(evidence.statistic) is not None:
             ((place,), (q,)), error = (found.places, found.shares), found.errors[..., 0]
-            low, high = place.first_at(q - down * error), place.first_above(q + up * error)
+            low = place.first_at(_moved(q, -down * error, self.scale))
+            high = place.first_above(_moved(q, up * error, self.scale))
         else:
-            low, high = evidence.estimate - found.distances(down)[0], evidence.estimate + found.distances(up)[1]
+            low = evidence.estimate - found.distances(down, self.scale)[0]
+            high = evidence.estimate + found.distances(up, self.scale)[1]
         low, high = (evidence.xp.where(evidence.xp.isnan(evidence.estimate), np.nan, end) for end in (low, high))
         return open_sides(low, high, tails, evidence.statistic.bounds)
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say that an end is that of the range, for want of values beyond the quantile."""
+        if not (np.isinf(bounds.low) | np.isinf(bounds.high)).any():
+            return ()
+        return (
+            f"too few rows tell what lies beyond the quantile, so that the {self.name!r} interval ends where the range "
+            "does; scale='logit' ends at a value",
+        )

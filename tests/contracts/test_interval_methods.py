@@ -23,6 +23,7 @@ from jaxci.intervals.concentration import ConcentrationMethod
 from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.intervals.quantile import QuantileMethod
 from jaxci.intervals.registry import DIFFERENCES, METHODS
+from jaxci.intervals.woodruff import Place, Places
 from jaxci.records import settings
 from jaxci.resampling.exact_mean import mean_distributions
 from jaxci.resampling.exact_order import quantile_weights
@@ -45,6 +46,7 @@ OTHERS = (
     METHODS["delta"](error="jackknife"),
     METHODS["kurtosis_t"](mass=0.0),
     METHODS["kurtosis_t"](scale="logit"),
+    METHODS["woodruff"](scale="logit"),
     DIFFERENCES["delong"](use_t=True),
     METHODS["bca"](degenerate="nan"),
     METHODS["exact"](endpoints="basic"),
@@ -170,6 +172,10 @@ AREAS = AucDifferenceEvidence(
 """Differences of areas with a variance and without one, of models that order all pairs alike and of others."""
 
 
+SHARES_OF_ROWS = np.arange(1.0, N + 1) / (N * (N + 1) / 2)
+"""Share of the weight that each of N rows has."""
+
+
 def share_difference(seen):
     return np.sum(seen.weights * (seen.only_a - seen.only_b) / N, axis=1)
 
@@ -233,6 +239,14 @@ def evidence_of(statistic, law):
         influence=x - mean[:, None],
         dependence=Dependence(*np.linspace([0.4, 2, 0.7, 1.5], [30, 40, 3, 20], R).T),
         curvature=Curvature(error, 0.1 * mean, 0.01 * error, 0.02 * mean, jax.tree_util.Partial(along, x)),
+        places=Places(
+            (Place(np.sort(x, axis=1), np.tile(np.cumsum(SHARES_OF_ROWS), (R, 1))),),
+            (1.0,),
+            (np.full(R, 0.5),),
+            np.linspace(0.0, 0.3, R)[:, None],
+            np.ones((R, 1, 1)),
+            np.linspace(1.0, 59.0, R),
+        ),
         uniform=np.full(R, 0.37),
     )
 
@@ -507,7 +521,7 @@ def test_what_a_method_needs_is_a_field_of_the_evidence(method):
 def test_no_interval_is_said_by_its_own_error(method):
     statistic = statistic_of(told(method))
     names = ("t", "z", "bonett", "empirical_bernstein", "expanded_percentile")
-    needy = isinstance(method, QuantileMethod) or label(method) in names or method.name == "kurtosis_t"
+    needy = isinstance(method, QuantileMethod) or label(method) in names or method.name in ("kurtosis_t", "woodruff")
     if not needy:
         assert jax.tree.leaves(told(method).critical(statistic, 1, tails(0.9))) is not None
         return

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxci
-from jaxci.inference import choice, choice_by_rules
+from jaxci.inference import choice, choice_by_rules, choice_of_many_rows
 from jaxci.intervals.delta import Delta
 from jaxci.intervals.kurtosis import KurtosisT
 
@@ -40,8 +40,9 @@ LAYOUTS = {
 @pytest.fixture
 def few_draws(monkeypatch):
     """As many draws as are too many; no card tells of so many rows."""
+    monkeypatch.setattr(choice_of_many_rows, "MOST_SMOOTH_DRAWS", 1e5)
     monkeypatch.setattr(choice_by_rules, "MOST_SMOOTH_DRAWS", 1e5)
-    monkeypatch.setattr(choice_by_rules, "LARGE_ROWS", 100)
+    monkeypatch.setattr(choice_of_many_rows, "LARGE_ROWS", 100)
     monkeypatch.setattr(choice, "LARGEST", 100)
 
 
@@ -82,7 +83,7 @@ def test_fewer_rows_in_effect_are_resampled(few_draws):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_few_rows_are_resampled_however_many_resamples_are_asked_for(layout, monkeypatch):
-    monkeypatch.setattr(choice_by_rules, "MOST_SMOOTH_DRAWS", 1e5)
+    monkeypatch.setattr(choice_of_many_rows, "MOST_SMOOTH_DRAWS", 1e5)
     monkeypatch.setattr(choice, "LARGEST", 100)
     found = jaxci.interval("mean_squared_error", *DATA["r2"], n_resamples=RESAMPLES, rng=0, **{layout: LAYOUTS[layout]})
     assert found.method == "proper_bayesian"
