@@ -123,7 +123,7 @@ def _evidence(
     if "auc" in want.needs:
         parts["auc"] = AucEvidence(*jax.vmap(placement_variances)(prepared_of(programs, number)))
     if "places" in want.needs:
-        parts["places"] = jax.vmap(lambda one: places(statistic, one, layout))(prepared_of(programs, number))
+        parts["places"] = jax.vmap(lambda one: places(statistic, statistic.prepare(one), layout))(sample)
     if "gaps" in want.needs:
         assert is_debiased_calibration(statistic)
         parts["gaps"] = jax.vmap(lambda program: _gaps(statistic, program, number, layout))(programs)

@@ -15,6 +15,7 @@ from jaxci.special import namespace
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import Ordered
+from jaxci.statistics.paired import Paired
 
 MASS = 0.25
 """Of a cluster at the largest and the smallest contribution, as for ``kurtosis_t``."""
@@ -39,7 +40,8 @@ def places(statistic: Statistic, prepared: Any, layout: Layout) -> Places:
     root = xp.sqrt(xp.where(varies, own, 1.0))
     correlations = xp.where(np.eye(len(terms)) == 1, 1.0, covariance / root[:, None] / root)
     factors = tuple(float(factor) for factor, _, _ in terms)
-    return Places(tuple(place for place, _ in found), factors, shares, errors, correlations, degrees)
+    even = isinstance(statistic, Paired)
+    return Places(tuple(place for place, _ in found), factors, even, shares, errors, correlations, degrees)
 
 
 def _masses(layout: Layout) -> tuple[np.ndarray, np.ndarray]:

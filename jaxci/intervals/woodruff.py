@@ -50,7 +50,8 @@ class Place(NamedTuple):
             place = np.array([np.searchsorted(*one, side) for one in zip(*flat, strict=True)])  # type: ignore[call-overload]
             place = place.reshape(self.share.shape[:-1])
         else:
-            before = self.share < share[..., None] if side == "left" else self.share <= share[..., None]
+            at = xp.asarray(share)[..., None]
+            before = self.share < at if side == "left" else self.share <= at
             place = xp.sum(before, axis=-1)
         found = xp.take_along_axis(self.values, xp.minimum(place, n - 1)[..., None], axis=-1)[..., 0]
         return xp.where(beyond, end, found)
@@ -65,11 +66,13 @@ class Places:
     """What is known of the quantiles whose sum, by ``factors`` (K,), a statistic is.
 
     The ``places`` of K quantiles of the ``shares`` (K,); the standard ``errors`` (..., K) of the share of the weight
-    below each, their ``correlations`` (..., K, K), and how many ``degrees`` (...) of freedom they have.
+    below each, their ``correlations`` (..., K, K), and how many ``degrees`` (...) of freedom they have. Of two models
+    the intervals are ``even``: as far below as above, so that models that err alike differ by nothing.
     """
 
     places: tuple[Place, ...]
     factors: tuple[float, ...] = static()
+    even: bool = static()
     shares: tuple[Any, ...]
     errors: Any
     correlations: Any
@@ -85,6 +88,8 @@ class Places:
             apart, middle = step * self.errors[..., number], place.at(q)
             low = abs(factor) * (middle - place.first_at(_moved(q, -apart, scale)))
             high = abs(factor) * (place.first_above(_moved(q, apart, scale)) - middle)
+            if self.even:
+                low = high = (low + high) / 2
             low, high = (low, high) if factor > 0 else (high, low)
             below.append(low)
             above.append(high)
@@ -95,7 +100,8 @@ class Places:
             distances = xp.stack(terms, axis=-1)
             known = xp.where(xp.isinf(distances), 0.0, distances)
             squares = xp.einsum("...i,...ij,...j->...", known, correlations, known)
-            found = xp.where(xp.isinf(distances).any(axis=-1), np.inf, xp.sqrt(xp.maximum(squares, 0.0)))
+            squares = xp.where(squares > ROUNDING * xp.sum(known**2, axis=-1), squares, 0.0)
+            found = xp.where(xp.isinf(distances).any(axis=-1), np.inf, xp.sqrt(squares))
             return xp.sign(step) * found
 
         return together(below), together(above)

@@ -242,6 +242,7 @@ def evidence_of(statistic, law):
         places=Places(
             (Place(np.sort(x, axis=1), np.tile(np.cumsum(SHARES_OF_ROWS), (R, 1))),),
             (1.0,),
+            False,
             (np.full(R, 0.5),),
             np.linspace(0.0, 0.3, R)[:, None],
             np.ones((R, 1, 1)),

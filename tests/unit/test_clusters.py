@@ -10,7 +10,7 @@ import pytest
 from scipy import special, stats
 
 import jaxci
-from jaxci.inference import choice_by_rules
+from jaxci.inference import choice_of_many_rows
 from jaxci.intervals.base import tails
 from jaxci.intervals.clustered_proportion import effective_size
 from jaxci.intervals.clusters import ClusterSums, cluster_variance, satterthwaite
@@ -382,8 +382,8 @@ def test_many_classes_are_averaged_in_little_memory():
 
 
 def test_ranks_of_many_rows_in_many_clusters_are_not_resampled(monkeypatch):
-    monkeypatch.setattr(choice_by_rules, "MOST_SMOOTH_DRAWS", 1e5)
-    monkeypatch.setattr(choice_by_rules, "LARGE_ROWS", 100)
+    monkeypatch.setattr(choice_of_many_rows, "MOST_SMOOTH_DRAWS", 1e5)
+    monkeypatch.setattr(choice_of_many_rows, "LARGE_ROWS", 100)
     groups = np.arange(300) % 100
     y, score = np.arange(300) % 2, np.random.default_rng(0).normal(size=300) + np.arange(300) % 2
     found = {

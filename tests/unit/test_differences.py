@@ -81,7 +81,13 @@ def test_outcomes_are_counted_in_the_table_of_both_predictions():
     assert result.standard_error == pytest.approx(apart.std() / np.sqrt(N), rel=1e-12)
 
 
-DATA = {"balanced_accuracy": (Y, A, C), "accuracy": (Y, A, C), "roc_auc": (BINARY, *SCORES), "mean": (None, *X)}
+DATA = {
+    "balanced_accuracy": (Y, A, C),
+    "accuracy": (Y, A, C),
+    "roc_auc": (BINARY, *SCORES),
+    "median_absolute_error": (np.zeros(N), *X),
+    "mean": (None, *X),
+}
 SERVED = {method: metric for metric in DATA for method in jaxci.list_methods(metric, difference=True)}
 """A metric for each method, the mean where that will do."""
 

@@ -9,6 +9,7 @@ import jaxci
 from jaxci.inference import choice, choice_by_rules, choice_of_many_rows
 from jaxci.intervals.delta import Delta
 from jaxci.intervals.kurtosis import KurtosisT
+from jaxci.intervals.woodruff import Woodruff
 
 N, RESAMPLES = 600, 999
 RNG = np.random.default_rng(20)
@@ -118,3 +119,33 @@ def test_resamples_tell_more_of_rank_correlations_very_near_1(noise, method, few
     found = jaxci.interval("spearmanr", Y, near, n_resamples=RESAMPLES, rng=0)
     assert found.estimate > choice.NEAR_ONE
     assert found.method.name == method
+
+
+WEIGHTS, STRATA = LAYOUTS["sample_weight"], LAYOUTS["strata"]
+
+
+@pytest.mark.parametrize("name", ["median", "iqr", "median_absolute_error"])
+@pytest.mark.parametrize("layout", ["", *LAYOUTS])
+def test_quantiles_of_many_rows_are_not_resampled(name, layout, few_draws):
+    data, given = (Y, P) if name == "median_absolute_error" else (Y,), {layout: LAYOUTS[layout]} if layout else {}
+    drawn = jaxci.interval(name, *data, method="percentile", n_resamples=RESAMPLES, rng=0, **given)
+    found = jaxci.interval(name, *data, n_resamples=RESAMPLES, rng=0, **given)
+    if layout or name == "iqr":
+        assert found.method == Woodruff()
+        assert "too many to resample" in found.reason
+    else:
+        assert found.method == "order_statistic"
+    check(found, drawn)
+
+
+@pytest.mark.parametrize("layout", ["", *LAYOUTS])
+def test_median_errors_of_two_models_on_many_rows_are_not_resampled(layout, few_draws):
+    given = {layout: LAYOUTS[layout]} if layout else {}
+    other = P + 0.5 * np.random.default_rng(5).normal(size=N)
+    drawn, found = (
+        jaxci.compare("median_absolute_error", Y, P, other, method=method, n_resamples=RESAMPLES, rng=0, **given)
+        for method in ("percentile", "auto")
+    )
+    assert found.method == Woodruff()
+    check(found, drawn)
+    assert (found.pvalue < 0.05) == (found.confidence_interval.high < 0)
