@@ -21,9 +21,11 @@ import numpy as np
 from scipy import stats
 
 from jaxci.inference.choice_by_rules import (
+    EXPLAINED,
     MOST_DRAWS,
     by_rules,
     few_in_many_classes,
+    is_explained,
     of_dependent_rows,
     of_heavy_targets,
     of_large_tables,
@@ -45,7 +47,7 @@ from jaxci.intervals.base import Method, NoInterval, Tails
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import BC, Basic, BCa, ExpandedPercentile, Percentile, smallest_bank
 from jaxci.intervals.calibration import SquaredGaps
-from jaxci.intervals.cards import CLUSTERED, Features, Standing, cards, name_on_cards
+from jaxci.intervals.cards import CLUSTERED, MOST_CLASSES, Features, Standing, cards, name_on_cards
 from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, WilsonCluster
 from jaxci.intervals.delta import Delta
 from jaxci.intervals.exact import Exact
@@ -163,6 +165,9 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
     large = of_large_tables(statistic, layout, n_resamples, sample)
     if large is not None:
         return large
+    alone = _of_one_class(statistic, layout, n_resamples, tails, sample)
+    if alone is not None:
+        return alone
     missed = _of_missed_classes(statistic, layout, n_resamples, tails, sample)
     if missed is not None:
         return missed
@@ -192,6 +197,17 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
         unsure = few and statistic.averages_classes and found.method.prior is not None
         return found._replace(remark=CLASSES_IN_CLUSTERS) if unsure else found
     return by_rules(statistic, layout, n_resamples, tails, sample)
+
+
+def _of_one_class(
+    statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample
+) -> Choice | None:
+    """Choose for the score of one class out of several as for that of two, it and the rest; None for others."""
+    one = statistic.against_rest
+    if one is None or not 2 < sample.n_classes <= MOST_CLASSES:
+        return None
+    found = choose(one[0], layout, n_resamples, tails, sample.against_rest(one[1]))
+    return None if found.method.refusal_of_rows(statistic, layout.given) else found
 
 
 def _of_missed_classes(
@@ -275,6 +291,8 @@ def tried(statistic: Statistic) -> tuple[Method, ...]:
     """Return the methods that ``auto`` may take for a statistic of independent rows, the first of equals first."""
     if _is_share(statistic):
         return SHARES
+    if is_explained(statistic):  # resamples of models that explain nothing lie below 0, and the truth does not
+        return (EXPLAINED,)
     if isinstance(statistic, Calibration):  # others held on some cards by chance: resamples exaggerate it
         return (SquaredGaps(),) if statistic.debiased else (Basic(),)
     formula = any(method.refusal(statistic) is None for method in (T(), OrderStatistic()))

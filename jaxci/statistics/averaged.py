@@ -95,6 +95,11 @@ class AveragedStatistic(ConfusionStatistic):
         return dataclasses.replace(self, average="class", class_index=index) if self.average == "binary" else None
 
     @property
+    def against_rest(self) -> tuple[Statistic, int] | None:
+        """The same score of two classes, and the class that is the positive one of them; None of others."""
+        return (dataclasses.replace(self, average="binary"), self.class_index) if self.average == "class" else None
+
+    @property
     def scored_class(self) -> int:
         """The class whose score is returned where ``average`` is "binary" or "class"."""
         return 1 if self.average == "binary" else self.class_index

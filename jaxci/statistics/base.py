@@ -107,6 +107,11 @@ class Statistic(abc.ABC):
         """Return the statistic of one class against the rest; None where there is no such thing."""
         return None
 
+    @property
+    def against_rest(self) -> tuple[Statistic, int] | None:
+        """The same score of two classes, where it is that of one class of several, and that class; None of others."""
+        return None
+
     def scaling(self, prepared: Any) -> Scaling:
         """Return the map from the core, which :meth:`replicates` gives, to the statistic: the identity."""
         return Scaling(0.0, 1.0)

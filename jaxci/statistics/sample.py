@@ -90,6 +90,11 @@ class Sample:
         other = None if self.other is None else self.other._map(change)
         return dataclasses.replace(self, **changed, columns=tuple(map(change, self.columns)), other=other)
 
+    def against_rest(self, index: int) -> Sample:
+        """Return the labels of one class against the rest, which are those of two classes."""
+        y_true, y_pred = ((codes == index).astype(np.int32) for codes in (self.y_true, self.y_pred))
+        return dataclasses.replace(self, y_true=y_true, y_pred=y_pred, n_classes=2)
+
     def once(self, make: Callable[[Sample], Made]) -> Made:
         """Return ``make(self)``, the same object every time: statistics that read the same share it."""
         if make not in self._made:
