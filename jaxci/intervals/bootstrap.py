@@ -156,9 +156,8 @@ class ExpandedPercentile(BootstrapMethod):
 
     At the tails ``Phi(-sqrt(n / (n - 1)) t)`` of n units, with Student's quantile t of n - 1 degrees of freedom in the
     place of the normal one: of a mean of normal values it is nearly Student's interval. Respects transformations and
-    range. Units are clusters where there are any: medians, interquartile lengths, rank correlations and differences of
-    median errors of rows in 5 to 8 clusters are covered 86% to 98%, by percentiles 76% to 94%
-    (``benchmarks/few_clusters.py``). Of very few clusters it ends at the outermost resamples.
+    range. Units are clusters where there are any: rank correlations of rows in 5 to 8 clusters are covered 95% to 98%,
+    by percentiles 84% to 92% (``benchmarks/few_clusters.py``). Of very few clusters it ends at the outermost resamples.
 
     References
     ----------

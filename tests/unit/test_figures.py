@@ -18,6 +18,7 @@ from jaxci.inference import drawing
 from jaxci.inference.choice_by_rules import IN_MANY_CLASSES, OF_HEAVY_TARGETS, WITHOUT_DRAWS
 from jaxci.intervals.bootstrap import ExpandedPercentile
 from jaxci.intervals.cards import cards
+from jaxci.intervals.woodruff import Woodruff
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECKS: list[Any] = []
@@ -355,36 +356,45 @@ def rare_differences() -> list[str]:
     ]
 
 
-def few_and_more_clusters() -> dict[bool, dict[str, list[float]]]:
-    """Coverage of metrics without a formula, by whether clusters are few and by method, and how much wider one is."""
-    found: dict[bool, dict[str, list[float]]] = {
-        few: {"auto": [], "percentile": [], "wider": []} for few in (True, False)
-    }
+def few_and_more_clusters(*, ranks: bool) -> dict[bool, dict[str, list[float]]]:
+    """Coverage of rank correlations, or of quantiles, by whether clusters are few and by method."""
+    methods = ("auto", "expanded_percentile", "percentile")
+    found: dict[bool, dict[str, list[float]]] = {few: {method: [] for method in methods} for few in (True, False)}
     for design in kept("few_clusters")["designs"]:
-        for of in design["coverage, width, warned"].values():
-            here = found[design["clusters"] <= 8]
-            here["wider"].append(of["auto"][1] / of["percentile"][1])
-            for method in ("auto", "percentile"):
-                here[method].append(of[method][0])
+        for metric, of in design["coverage, width, warned"].items():
+            for method in methods:
+                if (metric == "spearmanr") == ranks:
+                    found[design["clusters"] <= 8][method].append(of[method][0])
     return found
 
 
 @on("clusters")
-def metrics_without_a_formula() -> list[str]:
-    found = few_and_more_clusters()
-    few, more = ({name: shares(x) for name, x in found[one].items() if name != "wider"} for one in (True, False))
-    wider = found[True]["wider"] + found[False]["wider"]
+def quantiles_and_ranks_in_few_clusters() -> list[str]:
+    def of(*, ranks: bool, few: bool) -> dict[str, str]:
+        return {name: shares(x) for name, x in few_and_more_clusters(ranks=ranks)[few].items()}
+
+    few, more = (of(ranks=True, few=one) for one in (True, False))
+    ranked = f"covered {few['auto']}, percentiles {few['percentile']}, and of 15 to 60 clusters {more['auto']} and "
+    few, rest = (of(ranks=False, few=one) for one in (True, False))
     return [
-        f"of 5 and 8 clusters covered {few['auto']}, percentiles {few['percentile']}, and of 15 to 60 clusters "
-        f"{more['auto']}, percentiles {more['percentile']}, at {min(wider):.2f} to {max(wider):.2f} times the width"
+        f"which of 5 and 8 clusters {ranked}{more['percentile']}",
+        f"Of 5 and 8 clusters it covered {few['auto']}, `expanded_percentile` {few['expanded_percentile']}, percentiles "
+        f"{few['percentile']}, and of 15 to 60 clusters {rest['auto']}, {rest['expanded_percentile']} and "
+        f"{rest['percentile']}",
     ]
 
 
-def test_the_docstring_of_expanded_percentiles_says_what_was_found():
-    few = few_and_more_clusters()[True]
+def test_the_docstrings_of_methods_of_few_clusters_say_what_was_found():
+    few = few_and_more_clusters(ranks=True)[True]
     auto, percentile = (percents(few[method]).replace(" to ", "% to ") for method in ("auto", "percentile"))
     said = " ".join(str(ExpandedPercentile.__doc__).split())
-    assert f"in 5 to 8 clusters are covered {auto}, by percentiles {percentile}" in said
+    assert f"rank correlations of rows in 5 to 8 clusters are covered {auto}, by percentiles {percentile}" in said
+    both = few_and_more_clusters(ranks=False)
+    auto, percentile = (
+        percents(both[True][method] + both[False][method]).replace(" to ", "% to ") for method in ("auto", "percentile")
+    )
+    said = " ".join(str(Woodruff.__doc__).split())
+    assert f"median errors are covered {auto} on the logit scale, by percentiles {percentile}" in said
 
 
 @on("clusters")

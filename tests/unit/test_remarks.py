@@ -18,6 +18,7 @@ from jaxci.inference.remarks import (
     EXPLAINED_IN_CLUSTERS,
     FEW_FOR_A_KIND,
     PERCENTILE_ON_CARDS,
+    QUANTILES_IN_CLUSTERS,
     size_remarks,
     weight_remarks,
 )
@@ -276,15 +277,31 @@ def test_what_is_said_of_explained_variance_in_clusters_is_what_the_benchmark_fo
     assert any(text.endswith(EXPLAINED_IN_CLUSTERS) for text in even)  # of few clusters always
 
 
-def test_what_is_said_of_expanded_percentiles_in_clusters_is_what_the_benchmarks_found():
-    said, _ = warnings_of("median", X, groups=np.arange(30) // 2)
-    assert said.endswith(f"'expanded_percentile' intervals may cover less than they say: {EXPANDED_IN_CLUSTERS}")
+def covered(found):
+    """The least and the largest coverage, in percent."""
+    return f"covered {100 * min(found):.0f}% to {100 * max(found):.0f}%"
+
+
+def of_few_clusters():
+    """What the benchmark found in at most 30 clusters, by metric."""
     designs = json.loads((BENCHMARKS / "few_clusters.json").read_text())["designs"]
     of = [x["coverage, width, warned"] for x in designs if x["clusters"] <= 30]
-    found = [one["auto"][0] for by in of for one in by.values()]
+    return {metric: [one[metric]["auto"][0] for one in of] for metric in of[0]}
+
+
+def test_what_is_said_of_expanded_percentiles_in_clusters_is_what_the_benchmarks_found():
+    said, _ = warnings_of("pearsonr", X, X[::-1], groups=np.arange(30) // 2)
+    assert said.endswith(f"'expanded_percentile' intervals may cover less than they say: {EXPANDED_IN_CLUSTERS}")
     designs = json.loads((BENCHMARKS / "spread_in_clusters.json").read_text())["designs"]
-    found += [results_of(x)["pearsonr"]["auto"][0] for x in designs if x["clusters"] <= 30]
-    assert f"{100 * min(found):.0f}% to {100 * max(found):.0f}%" in EXPANDED_IN_CLUSTERS
+    found = [results_of(x)["pearsonr"]["auto"][0] for x in designs if x["clusters"] <= 30]
+    assert EXPANDED_IN_CLUSTERS.endswith(covered(found + of_few_clusters()["spearmanr"]))
+
+
+def test_what_is_said_of_quantiles_in_clusters_is_what_the_benchmark_found():
+    said, _ = warnings_of("median", X, groups=np.arange(30) // 2)
+    assert said.endswith(f"'woodruff' intervals may cover less than they say: {QUANTILES_IN_CLUSTERS}")
+    found = [one for metric, of in of_few_clusters().items() if metric != "spearmanr" for one in of]
+    assert QUANTILES_IN_CLUSTERS.endswith(covered(found))
 
 
 def test_what_is_said_of_calibration_errors_in_clusters_is_what_the_benchmark_found():
@@ -350,10 +367,11 @@ def test_weights_do_not_silence_what_cards_say_of_heavy_tails():
     rng = np.random.default_rng(0)
     x, weights = 2 * rng.normal(size=200), np.where(np.arange(200) % 2, 1.0, 1.01)
     y = x + 0.6 * rng.standard_t(3, 200)
-    for metric in ("pearsonr", "r2"):
-        (said,) = warnings_of(metric, y, x, sample_weight=weights)
-        assert said.startswith("percentile's 95% intervals covered 9")
-        assert "in simulations of independent rows like these (n about 200" in said
+    (said,) = warnings_of("pearsonr", y, x, sample_weight=weights)
+    assert said.startswith("percentile's 95% intervals covered 9")
+    assert "in simulations of independent rows like these (n about 200" in said
+    (said,) = warnings_of("r2", y, x, sample_weight=weights)
+    assert said.startswith("a few of the 200 rows decide the estimate")
     many, weights = rng.normal(size=2000), np.tile(weights, 10)
     assert warnings_of("r2", many + 0.6 * rng.normal(size=2000), many, sample_weight=weights) == ()
 
