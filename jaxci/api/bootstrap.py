@@ -129,8 +129,9 @@ def _samples(data: Any, axis: int, paired: bool) -> list[np.ndarray]:
         x = np.moveaxis(x.reshape((1,) * (ndim - x.ndim) + x.shape), axis, -1)
         if x.shape[-1] < 2:
             raise ValueError(f"each sample must hold at least 2 observations along axis; data[{i}] has {x.shape[-1]}")
-        # JAX averages shorter integers in single precision.
-        out.append(x.astype(np.int64) if x.dtype.kind in "iu" and x.dtype.itemsize < 8 else x)
+        # Shorter numbers lose digits: JAX averages such integers in single precision, too.
+        wide = np.float64 if x.dtype.kind == "f" else np.int64
+        out.append(x.astype(wide) if x.dtype.kind in "iuf" and x.dtype.itemsize < 8 else x)
     if paired and len({x.shape[-1] for x in out}) > 1:
         raise ValueError(f"paired samples must have one length along axis; got {[x.shape[-1] for x in out]}")
     try:
@@ -274,7 +275,7 @@ def bootstrap(
     Parameters
     ----------
     data : sequence of array_like
-        One or more samples; integers (64 bits) and booleans stay what they are.
+        One or more samples; numbers reach the statistic in 64 bits, integers and booleans as what they are.
     statistic : callable
         ``statistic(*samples)`` of 1-D samples, or ``statistic(*samples, axis=-1)`` where it
         is vectorized. Where it returns several values, for one sample or for each, their axes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -79,19 +80,18 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
     if n - delete < 1:
         raise ValueError(f"delete must be less than the number of observations, n = {n}; got {delete}")
     left_out = subsets(n, delete)
-    if is_function(statistic):
-        estimate = as_scalar(statistic(*sample.columns))
-        values = np.array([as_scalar(statistic(*(np.delete(x, s, axis=0) for x in sample.columns))) for s in left_out])
-    else:
-        with jax.enable_x64(True):
+    with jax.enable_x64(True):
+        if is_function(statistic):
+            estimate, values = _of_function(statistic, sample.columns, left_out)
+        else:
             program = of_sample(resolved, sample, Layout(n))
             estimate = float(estimates(program)[0])
             (values,) = deleted_values(program, left_out)
-        if not resolved.smooth and delete == 1:
-            remarks += (
-                "the statistic is not smooth: the delete-1 jackknife standard error is inconsistent; "
-                "use the bootstrap, or delete more than sqrt(n) observations",
-            )
+    if not is_function(statistic) and not resolved.smooth and delete == 1:
+        remarks += (
+            "the statistic is not smooth: the delete-1 jackknife standard error is inconsistent; "
+            "use the bootstrap, or delete more than sqrt(n) observations",
+        )
     undefined = int(np.isnan(values).sum()) + math.isnan(estimate)
     if undefined:
         remarks += (f"the statistic is undefined (NaN) in {undefined} of {len(values) + 1} evaluations",)
@@ -107,3 +107,15 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
         pseudo_values=(n * estimate - (n - delete) * values) / delete,
         delete=delete,
     )
+
+
+def _of_function(
+    function: Callable[..., Any], columns: Sequence[np.ndarray], left_out: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Return the value of a function of the data, and those (m,) of the data without each row of ``left_out`` (m, d).
+
+    The function gets arrays of its own, which it may change.
+    """
+    estimate = as_scalar(function(*(x.copy() for x in columns)))
+    values = [as_scalar(function(*(np.delete(x, some, axis=0) for x in columns))) for some in left_out]
+    return estimate, np.array(values)

@@ -212,7 +212,8 @@ def order_remark(statistic: Statistic, columns: tuple[np.ndarray, ...], error: f
 
 
 def _called(function: Callable[..., Any], data: tuple[Any, ...]) -> Any:
-    return function(*data)
+    """Return ``function`` of copies of ``data``, which it may change."""
+    return function(*(x.copy() for x in data))
 
 
 _compiled = jax.jit(_called, static_argnames="function")
