@@ -14,6 +14,8 @@ from jaxci.checks import check_keys, read_kind, shown
 from jaxci.importing import arguments, import_path, imported, is_import_path, portable, restored
 
 T = TypeVar("T")
+MARK = "_computes"
+"""Attribute of a record of users' code: a digest of what the code computed when it was traced last."""
 
 
 def static(default: Any = dataclasses.MISSING) -> Any:
@@ -25,13 +27,15 @@ def static(default: Any = dataclasses.MISSING) -> Any:
 def record(cls: type[T]) -> type[T]:
     """Make ``cls`` a frozen dataclass and a JAX pytree.
 
-    Fields declared with :func:`static` become pytree metadata (a change retraces); all
-    others are leaves (traced). Records neither hash nor compare, since leaves may be arrays.
+    Fields declared with :func:`static` become pytree metadata (a change retraces), as does the
+    mark of :func:`jaxci.tracing.computing`; all others are leaves (traced). Records neither hash
+    nor compare, since leaves may be arrays.
     """
     cls = dataclasses.dataclass(frozen=True, eq=False)(cls)
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
-    meta = [f.name for f in fields if f.metadata.get("static")]
+    meta = [MARK, *(f.name for f in fields if f.metadata.get("static"))]
     data = [f.name for f in fields if not f.metadata.get("static")]
+    setattr(cls, MARK, None)
 
     def children(record: T) -> tuple[Any, ...]:
         return tuple(getattr(record, name) for name in data)

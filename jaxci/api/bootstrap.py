@@ -179,7 +179,7 @@ def _replicates(
         return function.on_host(*(x[..., i] for x, i in zip(samples, drawn, strict=True)))
 
     parts: list[Any]
-    if function.traceable(samples):
+    if function.traceable:
         moved = [jnp.asarray(x) for x in samples]
         parts = [_device_chunk(function, key, jnp.int32(start), moved, paired, chunk) for start in starts]
     elif function.stays_on_host:
@@ -209,7 +209,7 @@ def _left_out(function: Function, samples: Sequence[np.ndarray], which: tuple[in
     n = samples[which[0]].shape[-1]
     if function.is_mean and len(samples) == 1:
         return (samples[0].sum(axis=-1, keepdims=True) - samples[0]) / (n - 1)
-    if function.traceable(samples):
+    if function.traceable:
         return np.moveaxis(np.asarray(_device_left_out(function, [jnp.asarray(x) for x in samples], which)), 0, -1)
     if function.vectorized and len(samples) == 1:
         kept, several = np.arange(n - 1), max(1, CHUNK_ELEMENTS // samples[0].size)
@@ -349,11 +349,10 @@ def bootstrap(
         raise ValueError("n_resamples must be at least 1 without bootstrap_result; got 0")
     source = randomness(rng)
     with jax.enable_x64(True):
-        function = Function.of(statistic, vectorized)
-        traceable = function.traceable(samples)
-        if not (traceable or function.stays_on_host):
+        function = Function.of(statistic, vectorized, samples)
+        if not (function.traceable or function.stays_on_host):
             warnings.warn(SLOW, JaxciWarning, stacklevel=2)
-        theta = np.asarray((function.on_device if traceable else function.on_host)(*samples))
+        theta = np.asarray((function.on_device if function.traceable else function.on_host)(*samples))
         lead = samples[0].shape[:-1]
         if theta.shape[theta.ndim - len(lead) :] != lead:
             raise ValueError(

@@ -39,6 +39,7 @@ from jaxci.statistics.base import Statistic, has_fixed_trials
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.sums import Bank
+from jaxci.tracing import as_now, of_users
 
 PURPOSE_DATA, PURPOSE_CHOICE = 0, 3
 """What keys of a cell are folded with; 1 and 2 are :mod:`~jaxci.coverage.running`'s."""
@@ -229,24 +230,33 @@ class Simulation:
         targets = np.array([truths[name].value for name in methods])
         return cls(cell, tuple(methods), wanted, Series.of(cell, methods), targets)
 
-    @property
+    @functools.cached_property
     def statistics(self) -> tuple[Statistic, ...]:
-        """The statistics that are simulated."""
-        return tuple(self.cell.statistics[name] for name in self.names)
+        """The statistics that are simulated; users' own as they compute now."""
+        found = tuple(self.cell.statistics[name] for name in self.names)
+        if not any(map(of_users, found)):
+            return found
+        weights = jax.ShapeDtypeStruct((self.cell.n,), np.float64)
+        return tuple(as_now(one, _value, self.rows, weights) for one in found)
+
+    @functools.cached_property
+    def rows(self) -> Sample:
+        """Shapes of the rows of a data set."""
+        law, n = self.cell.distribution, self.cell.n
+        with jax.enable_x64(True):
+            return jax.eval_shape(lambda key: observations(law, law.sample(key, n), predicts(law)), jax.random.key(0))
 
     @functools.cached_property
     def reading(self) -> Reading:
         """What the statistics read of banks."""
         both = list(enumerate(zip(self.statistics, self.wanted, strict=True)))
-        law, n, layout = self.cell.distribution, self.cell.n, self.cell.layout
+        layout = self.cell.layout
         which = tuple(i for i, (s, want) in both if want.replicates_of(s, layout))
         whole = any("pivots" in want.needs for want in self.wanted)
         drawn = {i: (s, want) for i, (s, want) in both if want.priors and not (layout.plain and has_beta_law(s))}
         if not drawn:
             return Reading(which, whole, ())
-        with jax.enable_x64(True):
-            sample = jax.eval_shape(lambda key: observations(law, law.sample(key, n), predicts(law)), jax.random.key(0))
-        masses = ((i, tuple(p.masses(s, sample.n_classes) for p in want.priors)) for i, (s, want) in drawn.items())
+        masses = ((i, tuple(p.masses(s, self.rows.n_classes) for p in want.priors)) for i, (s, want) in drawn.items())
         return Reading(which, whole, tuple(masses))
 
     @functools.cached_property
@@ -275,6 +285,10 @@ class Simulation:
     def judging(self, fixed: Fixed) -> tuple[Fixed, tuple[Judged, ...], jax.Array]:
         """Return what :func:`counts_of` reads besides the numbers of data sets."""
         return fixed, self.series.judged, jnp.asarray(self.targets)
+
+
+def _value(statistic: Statistic, sample: Sample, weights: jax.Array) -> jax.Array:
+    return statistic.value(statistic.prepare(sample), weights)
 
 
 def draw(distribution: Distribution, key: jax.Array, start: int, size: int, n: int) -> dict[str, Any]:

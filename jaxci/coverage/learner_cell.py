@@ -25,7 +25,7 @@ from jaxci.generalization.base import IncompleteFits, Resampled
 from jaxci.generalization.fits import Outcome, distinct_samples, fit_plans, tested_on_themselves
 from jaxci.generalization.losses import Loss
 from jaxci.generalization.registry import METHODS, usual_scale
-from jaxci.inducers.base import FIT_BUDGET
+from jaxci.inducers.base import FIT_BUDGET, Inducer, current
 from jaxci.inference.sharding import Spread
 from jaxci.resampling.plan import Plan
 from jaxci.resampling.splits import insample
@@ -203,6 +203,9 @@ def run_cell(
     first = np.concatenate([[0], np.cumsum(sizes)])
     total = sum(sizes[g] for g in groups)
     done, parts = 0, []
+    if isinstance(cell.learner, Inducer):
+        own = current(cell.learner, cell.n, cell.problem.n_features, cell.problem.n_classes)
+        cell = dataclasses.replace(cell, learner=own)
     with jax.enable_x64(True):
         fresh = None if is_exact(cell.problem, cell.learner, cell.loss, cell.n) else cell.validation(key)
     for g in groups:

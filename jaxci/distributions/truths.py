@@ -14,6 +14,7 @@ from jaxci.distributions.base import Distribution, Truth, check_readable, observ
 from jaxci.distributions.user import as_distribution
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.class_ranking import MulticlassRanking
+from jaxci.statistics.current import current, valued
 from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.order import OrderStatistic, Quantile
 from jaxci.statistics.sample import Sample
@@ -115,9 +116,7 @@ def value_of_rows(statistic: Statistic, sample: Sample) -> float:
     prepared = statistic.prepare(sample)
     if isinstance(statistic, HostFunction):
         return float(statistic.value(prepared, np.ones(sample.n)))
-    return float(_value(statistic, prepared, jnp.ones(sample.n, jnp.float64)))
+    return float(_compiled(current(statistic, prepared, sample.n), prepared, jnp.ones(sample.n, jnp.float64)))
 
 
-@jax.jit
-def _value(statistic: Statistic, prepared: Any, weights: jax.Array) -> jax.Array:
-    return statistic.value(prepared, weights)
+_compiled = jax.jit(valued)

@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxci.generalization.losses import Loss
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.current import current, valued
 from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.sample import Sample
 
@@ -63,12 +64,12 @@ class Metric:
         with jax.enable_x64(True):
             whole = sample.padded()
             padded = np.concatenate([weights, np.zeros(whole.padding)])
-            return self.sign * float(_value(self.statistic, self.statistic.prepare(whole), jnp.asarray(padded)))
+            prepared = self.statistic.prepare(whole)
+            now = current(self.statistic, prepared, len(padded))
+            return self.sign * float(_compiled(now, prepared, jnp.asarray(padded)))
 
 
-@jax.jit
-def _value(statistic: Statistic, prepared: Any, weights: jax.Array) -> jax.Array:
-    return statistic.value(prepared, weights)
+_compiled = jax.jit(valued)
 
 
 @dataclasses.dataclass(frozen=True)

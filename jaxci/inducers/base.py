@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import functools
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.checks import shown
+from jaxci.tracing import as_now
 
 
 class Fitted(NamedTuple):
@@ -136,13 +138,23 @@ def predicting(inducer: Inducer, params: Any, X: jax.Array, n_classes: int) -> j
     return found
 
 
-def _fits(inducer: Inducer, keys: jax.Array, X: jax.Array, y: jax.Array, counts: jax.Array, n_classes: int) -> Any:
-    def one(pair: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        key, weights = pair
-        fitted = fitting(inducer, key, X, y, weights, n_classes)
-        return predicting(inducer, fitted.params, X, n_classes), fitted.converged
+def _fit(
+    inducer: Inducer, key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array, n_classes: int
+) -> tuple[jax.Array, jax.Array]:
+    fitted = fitting(inducer, key, X, y, weights, n_classes)
+    return predicting(inducer, fitted.params, X, n_classes), fitted.converged
 
-    return jax.vmap(one)((keys, counts))
+
+def current(inducer: Inducer, n: int, d: int, n_classes: int) -> Inducer:
+    """Return a learner as its code computes now of n rows of d features: programs of what it was do not serve."""
+    X, weights = (jax.ShapeDtypeStruct(shape, np.float64) for shape in ((n, d), (n,)))
+    y = jax.ShapeDtypeStruct((n,), np.int32 if n_classes else np.float64)
+    fit = functools.partial(_fit, n_classes=n_classes)
+    return as_now(inducer, fit, jax.random.key(0), X, y, weights) if inducer.is_record else inducer
+
+
+def _fits(inducer: Inducer, keys: jax.Array, X: jax.Array, y: jax.Array, counts: jax.Array, n_classes: int) -> Any:
+    return jax.vmap(lambda pair: _fit(inducer, pair[0], X, y, pair[1], n_classes))((keys, counts))
 
 
 _compiled = jax.jit(_fits, static_argnums=5)
@@ -254,6 +266,7 @@ def batches(
     """
     (n, d), fits = X.shape, len(train_counts)
     own, to_predict, train_counts = with_room(inducer, X, y, train_counts)
+    inducer = current(inducer, len(own), d, n_classes)
     with jax.enable_x64(True):
         rows = jnp.asarray(own, jnp.float64)
         targets = jnp.asarray(to_predict, jnp.int32 if n_classes else jnp.float64)

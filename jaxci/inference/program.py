@@ -22,6 +22,7 @@ from jaxci.resampling.kernels import in_batches, stable_order
 from jaxci.resampling.ranked import SpreadBank
 from jaxci.special import root_sum_of_squares
 from jaxci.statistics.base import ExtremeStatistic, LinearStatistic, RankedStatistic, Statistic, TableStatistic, cores
+from jaxci.statistics.current import current
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.ranking import ScoreRanking, ranked_cores
 from jaxci.statistics.sample import PseudoUnits, Sample
@@ -331,6 +332,12 @@ class RowReader:
         weights[:n] = 1.0 if by_unit or layout.mass is None else layout.mass
         return Rows(units, weights)
 
+    def read(self, statistic: Statistic) -> tuple[Statistic, Any, Rows]:
+        """Return the statistic as it computes now, prepared data and how their rows weigh."""
+        prepared, rows = self.prepared(statistic)
+        n = self.sample.n if isinstance(statistic, TableStatistic) else padded(self.sample.n)
+        return current(statistic, prepared, n), prepared, rows
+
     def prepared(self, statistic: Statistic) -> tuple[Any, Rows]:
         """Return prepared data and how their rows weigh."""
         if isinstance(statistic, TableStatistic):
@@ -383,8 +390,8 @@ def of_units(
 
 def of_sample(statistic: Statistic, sample: Sample, layout: Layout) -> Program:
     """Return the program of one statistic over the rows of one data set."""
-    prepared = RowReader(sample, layout, exchangeable=False).prepared(statistic)
-    return of_units([statistic], [prepared], layout, padded(sample.n))
+    statistic, prepared, rows = RowReader(sample, layout, exchangeable=False).read(statistic)
+    return of_units([statistic], [(prepared, rows)], layout, padded(sample.n))
 
 
 def of_batch(statistics: Sequence[Statistic], sample: Sample, layout: Layout) -> Program:

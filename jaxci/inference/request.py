@@ -80,7 +80,8 @@ class Entry:
     @classmethod
     def of(cls, request: Request, reader: RowReader) -> Entry:
         """Prepare the data of a request."""
-        return cls(request, *reader.prepared(request.statistic))
+        statistic, prepared, rows = reader.read(request.statistic)
+        return cls(dataclasses.replace(request, statistic=statistic), prepared, rows)
 
     @property
     def statistic(self) -> Statistic:

@@ -13,6 +13,7 @@ import numpy as np
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.sample import Sample
+from jaxci.tracing import computing, traced
 
 
 @record
@@ -168,19 +169,19 @@ def from_callable(function: Callable[..., Any], columns: tuple[np.ndarray, ...],
         return HostFunction(function, "the statistic reads data that are no numbers")
     shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in columns]
     try:
-        # A plain function each time: jax 0.10 crashes the process where it meets one of NumPy's for the second time.
-        traced = jax.eval_shape(lambda *sample: function(*sample), *shapes)
+        steps, value = traced(function, *shapes)
     except Exception:
         return HostFunction(function)
-    shape = getattr(traced, "shape", None)
+    shape = getattr(value, "shape", None)
     if shape != ():
-        what = type(traced).__name__ if shape is None else f"shape {shape}"
+        what = type(value).__name__ if shape is None else f"shape {shape}"
         raise TypeError(f"the statistic must return a scalar number; got {what}")
-    if jnp.iscomplexobj(traced):
-        raise TypeError(f"the statistic must return a real number; got {traced.dtype}")
+    if jnp.iscomplexobj(value):
+        raise TypeError(f"the statistic must return a real number; got {value.dtype}")
     if not one_length:
         return HostFunction(function, "clusters differ in size, and so do resamples: the statistic was not compiled")
-    return SampleFunction(function, str(traced.dtype) if jnp.issubdtype(traced.dtype, jnp.floating) else "float64")
+    dtype = str(value.dtype) if jnp.issubdtype(value.dtype, jnp.floating) else "float64"
+    return computing(SampleFunction(function, dtype), steps)
 
 
 OF_ERROR, OF_VALUE, OF_DATA = 0.01, 1e-5, 1e-12
@@ -198,7 +199,7 @@ def order_remark(statistic: Statistic, columns: tuple[np.ndarray, ...], error: f
     try:
         with jax.enable_x64(True):
             both = columns, tuple(x[turned] for x in columns)
-            here, there = (as_scalar(call(statistic.function, data)) for data in both)
+            here, there = (as_scalar(call(statistic, data)) for data in both)
     except Exception:
         return None
     allowed = OF_ERROR * error if error > 0 else OF_VALUE * max(abs(here), abs(there))
@@ -211,9 +212,9 @@ def order_remark(statistic: Statistic, columns: tuple[np.ndarray, ...], error: f
     )
 
 
-def _called(function: Callable[..., Any], data: tuple[Any, ...]) -> Any:
-    """Return ``function`` of copies of ``data``, which it may change."""
-    return function(*(x.copy() for x in data))
+def _called(statistic: SampleFunction | HostFunction, data: tuple[Any, ...]) -> Any:
+    """Return the function of copies of ``data``, which it may change."""
+    return statistic.function(*(x.copy() for x in data))
 
 
-_compiled = jax.jit(_called, static_argnames="function")
+_compiled = jax.jit(_called)

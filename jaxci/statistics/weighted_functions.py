@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.sample import Sample
+from jaxci.tracing import computing, traced
 
 SCALES = (2.0**20, 2.0**21)
 """Weights of a row under which values are compared: corrections for degrees of freedom vanish there."""
@@ -26,8 +27,8 @@ UNTRACEABLE = (
 """Errors of functions that ask traced arrays for their numbers."""
 
 
-def check_weighted(statistic: WeightedFunction, name: str, sample: Sample) -> None:
-    """Refuse a function that JAX cannot trace or differentiate, that is no real scalar, or that does not weigh rows.
+def check_weighted(statistic: WeightedFunction, name: str, sample: Sample) -> WeightedFunction:
+    """Return a function as it computes now, if JAX can trace and differentiate it and it is a real scalar of weights.
 
     Raises
     ------
@@ -41,20 +42,21 @@ def check_weighted(statistic: WeightedFunction, name: str, sample: Sample) -> No
     weights[: sample.n] = 1.0
     with jax.enable_x64(True):
         try:
-            traced = jax.make_jaxpr(statistic.function)(*padded.columns, weights)
+            steps, _ = traced(statistic.function, *padded.columns, weights)
         except UNTRACEABLE as error:
             raise TypeError(
                 f"{name!r} must be written with jax.numpy, to be compiled: it asks its arguments for their numbers; "
                 "pass a plain function f(*data) to have it called on resampled data instead"
             ) from error
-        shapes = [value.shape for value in traced.out_avals]
+        shapes = [value.shape for value in steps.out_avals]
         if shapes != [()]:
             raise TypeError(f"{name!r} must return a scalar number; got shapes {', '.join(map(str, shapes))}")
-        if jnp.iscomplexobj(traced.out_avals[0]):
-            raise TypeError(f"{name!r} must return a real number; got {traced.out_avals[0].dtype}")
-        *_, given = traced.jaxpr.invars
-        if not any(given is read for step in traced.eqns for read in step.invars):
+        if jnp.iscomplexobj(steps.out_avals[0]):
+            raise TypeError(f"{name!r} must return a real number; got {steps.out_avals[0].dtype}")
+        *_, given = steps.jaxpr.invars
+        if not any(given is read for step in steps.eqns for read in step.invars):
             raise ValueError(f"{name!r} must weigh the rows by its last argument; it does not read the weights")
+        statistic = computing(statistic, steps)
         if statistic.differentiable:
             _check_differentiable(statistic, name, padded.columns, weights)
         once, twice = (float(x) for x in _scaled(statistic, padded.columns, weights))
@@ -64,6 +66,7 @@ def check_weighted(statistic: WeightedFunction, name: str, sample: Sample) -> No
             f"{name!r} must not depend on the scale of the weights: with twice the weights it is {times}; divide by "
             "weights.sum(), not by the number of rows, which is that of padded arrays"
         )
+    return statistic
 
 
 def _check_differentiable(statistic: WeightedFunction, name: str, columns: Any, weights: np.ndarray) -> None:

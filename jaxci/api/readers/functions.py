@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.checks import shown
+from jaxci.tracing import digest_of, traced
 
 _TWINS: dict[Any, Callable[..., Any]] = {
     np.mean: jnp.mean,
@@ -27,17 +28,28 @@ _TWINS: dict[Any, Callable[..., Any]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Function:
-    """A statistic of samples whose last axis runs over observations; hashable, so programs are compiled once."""
+    """A statistic of samples whose last axis runs over observations; hashable, so programs are compiled once.
+
+    ``computes`` is a digest of what it computes of such samples, None where it is not to be traced or JAX cannot do so.
+    """
 
     host: Callable[..., Any]
     vectorized: bool
+    computes: str | None = None
 
     @classmethod
-    def of(cls, statistic: Callable[..., Any], vectorized: bool | None) -> Function:
-        """Settle whether ``statistic`` is vectorized."""
+    def of(cls, statistic: Callable[..., Any], vectorized: bool | None, samples: Sequence[np.ndarray]) -> Function:
+        """Settle whether ``statistic`` is vectorized, and whether it is traced on such samples."""
         if vectorized is None:
             vectorized = _twin(statistic) is not None or _takes_axis(statistic)
-        return cls(statistic, vectorized)
+        function = cls(statistic, vectorized)
+        if function.stays_on_host:
+            return function
+        try:
+            steps, _ = traced(function.on_device, *(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in samples))
+        except Exception:
+            return function
+        return dataclasses.replace(function, computes=digest_of(steps))
 
     @property
     def device(self) -> Callable[..., Any]:
@@ -54,15 +66,10 @@ class Function:
         """Whether it is NumPy's median and JAX computes on a CPU, where NumPy picks what XLA would sort for."""
         return self.host is np.median and jax.default_backend() == "cpu"
 
-    def traceable(self, samples: Sequence[np.ndarray]) -> bool:
-        """Whether the function is to be traced on such samples, and JAX can do so."""
-        if self.stays_on_host:
-            return False
-        try:
-            jax.eval_shape(self.on_device, *(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in samples))
-        except Exception:
-            return False
-        return True
+    @property
+    def traceable(self) -> bool:
+        """Whether the function is to be traced, and JAX can do so."""
+        return self.computes is not None
 
     def on_device(self, *samples: Any) -> jax.Array:
         """Value (..., lead) of samples (lead, n): what the function returns for one sample comes first."""

@@ -185,8 +185,7 @@ def _of_loss(loss: Any, data: Learning) -> Score:
     if isinstance(loss, str):
         return _named(loss, data, "loss", names)
     if isinstance(loss, WeightedFunction):
-        check_weighted(loss, name_of(loss), _without_features(data))
-        return Metric(name_of(loss), loss, loss=True)
+        return Metric(name_of(loss), check_weighted(loss, name_of(loss), _without_features(data)), loss=True)
     if isinstance(loss, Statistic):
         if not _suits(loss, data):
             raise ValueError(f"loss must be a metric of a {data.task} with these classes; got {type(loss).__name__}")

@@ -154,7 +154,7 @@ def read_models(
         read = [columns_sample(truth | {called: x}, numbers=True) for called, x in predictions.items()]
         check_lengths({called: one.n for called, (one, _) in zip(predictions, read, strict=True)})
         if isinstance(statistic, WeightedFunction):
-            check_weighted(statistic, name, read[0][0])
+            statistic = check_weighted(statistic, name, read[0][0])
         said = dict.fromkeys(text for _, remarks in read for text in remarks)
         return Models(tuple(one for one, _ in read), statistic, tuple(said))
     if statistic.task == "values":

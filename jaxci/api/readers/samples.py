@@ -114,7 +114,7 @@ def sample_for(
     if statistic.task == "custom":
         sample, remarks = columns_sample(positional(data), numbers=True)
         if isinstance(statistic, WeightedFunction):
-            check_weighted(statistic, name, sample)
+            statistic = check_weighted(statistic, name, sample)
         return sample, statistic, remarks
     wanted = statistic.inputs
     if len(data) != len(wanted):
