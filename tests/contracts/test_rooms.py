@@ -14,7 +14,18 @@ from jaxci.statistics.registry import METRICS
 PACKAGE = Path(__file__).resolve().parents[2] / "jaxci"
 
 FLOORS = (
-    {"records", "checks", "printing", "results", "special", "importing", "compiled", "whole_files", "index_columns"},
+    {
+        "records",
+        "tracing",
+        "checks",
+        "printing",
+        "results",
+        "special",
+        "importing",
+        "compiled",
+        "whole_files",
+        "index_columns",
+    },
     {"statistics", "resampling", "distributions", "inducers", "segmentation"},
     {"intervals", "generalization"},
     {"inference"},

@@ -1,6 +1,6 @@
 """Users' code that reads what may change between two calls is computed as it is now, and compiled once if it stayed."""
 
-import functools
+import tempfile
 from types import SimpleNamespace
 
 import jax
@@ -106,13 +106,22 @@ def of_checks():
 
 def of_board():
     found = jaxci.leaderboard(APART, Y, {"a": P, "b": Q}, less_is_better=True, n_resamples=99, rng=0)
-    return [found.rows[0].estimate, found.rows[1].estimate]
+    return [row["estimate"] for row in found.records()]
 
 
 def of_study():
-    law = EmpiricalColumns((X,))
-    study = Study("own", [law], [("own", LARGE)], ["percentile"], [30], n_replications=20, n_resamples=99)
-    return study.run(progress=False)
+    design = {"n_replications": 20, "n_resamples": 99, "n_groups": 2, "levels": [0.9]}
+    study = Study({"own": EmpiricalColumns((X,))}, [LARGE], ["percentile"], [30], **design)
+    with tempfile.TemporaryDirectory() as folder:
+        (row,) = study.run(folder).table.records()
+    return [row["truth"], row["mean_width"]]
+
+
+def of_learning_cell():
+    configurations = [Configuration("corrected_t", "corrected_t")]
+    cell = LearningCell(BatesRegression(), 30, Shrunk(), LOSSES["squared"], configurations, 4, 2, 500, 0.9)
+    found = run_cell(cell, KEY, [0, 1], Spread.over())
+    return [*found.estimates[:, 0], *found.risks]
 
 
 ROADS = {
@@ -123,6 +132,9 @@ ROADS = {
     "compare": lambda: ends(jaxci.compare(APART, Y, P, Q, rng=0, n_resamples=99)),
     "loss": of_loss,
     "check_coverage": of_checks,
+    "leaderboard": of_board,
+    "study": of_study,
+    "learning_cell": of_learning_cell,
     "truth": lambda: [truth(as_distribution(Law(), "columns"), BENT, KEY, 200).value],
     "learner": lambda: of_learner(Shrunk()),
     "tuned": lambda: of_learner(Tuned(Shrunk(), "alpha", (1.0, 1.1), 2)),
@@ -144,3 +156,44 @@ def test_code_that_reads_what_has_changed_is_computed_as_it_is_now(name):
     fresh, _ = found_by(road, 0.8)
     assert before != after == again == fresh
     assert few < many
+
+
+class Limits:
+    """Functions of an object's own field, and of an array that it holds."""
+
+    def __init__(self):
+        self.limits = np.array([0.5])
+
+    def above(self, v):
+        return (v > self.limits[0]).mean(dtype=float)
+
+    def __call__(self, v):
+        return jnp.sum(v > jnp.asarray(self.limits), dtype=float) / len(v)
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_objects_and_arrays_that_change_are_read_anew(bound):
+    own = Limits()
+    function = own.above if bound else own
+    for limit in (0.5, 1.5):
+        own.limits[0] = limit
+        found = jaxci.interval(function, X, rng=0, n_resamples=99)
+        replicates = jaxci.bootstrap((X,), function, vectorized=False, rng=0, n_resamples=99)
+        share = np.mean(limit < X)
+        assert found.estimate == replicates.estimate == pytest.approx(share)
+        assert found.confidence_interval.low < share < found.confidence_interval.high
+
+
+def test_a_digest_is_of_steps_and_of_the_numbers_they_read():
+    held = np.arange(40.0)
+
+    def inner(v, scale):
+        return jax.jit(lambda x: jnp.sum(x * held) * scale)(v)
+
+    def of(scale):
+        return digest_of(traced(lambda v: jax.nn.relu(inner(v, scale)), held)[0])
+
+    before = of(2.0)
+    assert before == of(2.0) != of(2.001)
+    held[17] += 1
+    assert before != of(2.0)
