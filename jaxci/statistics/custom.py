@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -164,6 +165,8 @@ def from_callable(function: Callable[..., Any], columns: tuple[np.ndarray, ...],
     ------
     TypeError
         If the function can be traced and returns no real scalar.
+    IndexError
+        If it reads rows that the data do not have.
     """
     if any(x.dtype.kind not in "biufc" for x in columns):
         return HostFunction(function, "the statistic reads data that are no numbers")
@@ -180,8 +183,21 @@ def from_callable(function: Callable[..., Any], columns: tuple[np.ndarray, ...],
         raise TypeError(f"the statistic must return a real number; got {value.dtype}")
     if not one_length:
         return HostFunction(function, "clusters differ in size, and so do resamples: the statistic was not compiled")
+    _check_rows(function, columns)
     dtype = str(value.dtype) if jnp.issubdtype(value.dtype, jnp.floating) else "float64"
     return computing(SampleFunction(function, dtype), steps)
+
+
+def _check_rows(function: Callable[..., Any], columns: tuple[np.ndarray, ...]) -> None:
+    """Refuse a function that reads rows which are not there: JAX would give it the last one."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            function(*(x.copy() for x in columns))
+    except IndexError as error:
+        error.add_note(f"jaxci called the statistic on the data, of {len(columns[0])} rows")
+        raise
+    except Exception:  # of a function that is one of JAX's arrays alone
+        return
 
 
 OF_ERROR, OF_VALUE, OF_DATA = 0.01, 1e-5, 1e-12

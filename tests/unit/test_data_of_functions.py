@@ -44,3 +44,12 @@ def test_narrow_samples_are_resampled_in_64_bits(kind, own):
     found, known = (jaxci.bootstrap((x,), own, n_resamples=199, rng=0) for x in (narrow, narrow.astype(float)))
     assert np.isfinite(found.confidence_interval).all()
     assert (found.confidence_interval, found.standard_error) == (known.confidence_interval, known.standard_error)
+
+
+def test_rows_that_are_not_there_are_an_error():
+    """Of a traced array JAX gives the last one."""
+    with pytest.raises(IndexError, match="index 100 is out of bounds for axis 0 with size 40") as error:
+        jaxci.interval(lambda v: v[100], X, rng=0, n_resamples=99)
+    assert error.value.__notes__ == ["jaxci called the statistic on the data, of 40 rows"]
+    of_jax = jaxci.interval(lambda v: v.at[0].set(0.0).mean(), X, rng=0, n_resamples=99)
+    assert of_jax.estimate == pytest.approx(X.mean() - X[0] / 40)
