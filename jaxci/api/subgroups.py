@@ -25,12 +25,11 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import NoInterval
-from jaxci.intervals.capabilities import knows_mistakes
+from jaxci.intervals.capabilities import knows_mistakes, scores_absent_classes
 from jaxci.intervals.differences import Ends
 from jaxci.intervals.multiple import FEW, bonferroni_level
 from jaxci.printing import ConfidenceInterval
 from jaxci.results import EvaluationTable, IntervalResult
-from jaxci.statistics.averaged import AveragedStatistic
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import OrderStatistic
@@ -157,17 +156,17 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
             own, rest = [table[place] for table in tables], [table[place] for table in others]
             whole = overall.rows[place]
             estimates = [*own, *rest, whole]
-            ends, few = _ends(estimates, request.statistic, level, shared), _few(estimates, request.statistic)
-            if (
-                _scores_absent_classes(request.statistic)
-                and (without := rows.without_classes(codes, len(labels))).any()
-            ):
-                few = few | without
+            ends = _ends(estimates, request.statistic, level, shared)
+            few, without = _few(estimates, ends, request.statistic), np.zeros(len(estimates), bool)
+            if scores_absent_classes(request.statistic):
+                without = rows.without_classes(codes, len(labels))
+            if without.any():
                 said.append(f"groups of {name!r} without rows of every class are not compared by {request.name!r}")
-            elif few.any():
+            if (few & ~without).any():
                 what = "rows" if rows.groups is None else "clusters"
                 fewer = f"groups of fewer than {LEAST} {what} in {name!r}, or without variation, are"
                 said.append(f"{fewer} not compared by {request.name!r}")
+            few |= without
             if shared:
                 replicates = rows.shared(request, codes, len(labels))
                 apart = of_clusters(ends, replicates, rows.n_clusters, level, not _is_bounded_mean(request.statistic))
@@ -242,25 +241,18 @@ def _ends(estimates: Sequence[IntervalResult], statistic: Statistic, level: floa
     )
 
 
-def _few(estimates: Sequence[IntervalResult], statistic: Statistic) -> np.ndarray:
+def _few(estimates: Sequence[IntervalResult], ends: Ends, statistic: Statistic) -> np.ndarray:
     """Return which groups, rests and all rows are too few to be compared, or do not vary in resamples.
 
     Resamples of 2 rows have a correlation of 1, or a deviation near 0, and R2 of equal targets is 0 whatever the model
     does: a metric that is no mean, and does not know what mistakes that were not seen would do, says nothing of these.
+    What does not vary tells nothing of what others are like, whatever the metric.
     """
+    of_few_values = isinstance(statistic, OrderStatistic)  # quantiles of many rows may be one of few values
+    still = np.zeros(len(estimates), bool) if of_few_values else ends.low == ends.high
     if isinstance(statistic, MeanStatistic) or knows_mistakes(statistic):
-        return np.zeros(len(estimates), bool)
-    few = np.array([one.n < LEAST for one in estimates])
-    if isinstance(statistic, OrderStatistic):  # quantiles of many rows may be one of few values
-        return few
-    return few | [np.ptp(one.confidence_interval) == 0 for one in estimates]
-
-
-def _scores_absent_classes(statistic: Statistic) -> bool:
-    """Whether classes without rows count in a plain mean of scores, by a convention that says nothing of the model."""
-    if not isinstance(statistic, AveragedStatistic):
-        return False
-    return statistic.averages_hits and statistic.absent_class != "skip"
+        return still
+    return still | [one.n < LEAST for one in estimates]
 
 
 def _is_bounded_mean(statistic: Statistic) -> bool:

@@ -44,6 +44,11 @@ def knows_mistakes(statistic: Statistic) -> bool:
     return statistic.has_extremes and statistic.task in ("binary", "multiclass")
 
 
+def scores_absent_classes(statistic: Statistic) -> bool:
+    """Whether the statistic counts, by a convention, a class of which there are no rows, or how many have some."""
+    return isinstance(statistic, TableStatistic) and statistic.scores_absent_classes
+
+
 def power_of_variance(statistic: Statistic) -> float | None:
     """Return p if the statistic is the variance of one value per row to the power p, else None."""
     return statistic.power if isinstance(statistic, SecondMoment) else None

@@ -144,6 +144,11 @@ class AveragedStatistic(ConfusionStatistic):
         return self.average == "macro" and self.scores_hits
 
     @property
+    def scores_absent_classes(self) -> bool:  # type: ignore[override]
+        """Whether classes without rows count in the plain mean of the scores."""
+        return self.averages_hits and self.absent_class != "skip"
+
+    @property
     def averages_proportions(self) -> bool:
         """Whether it is the mean over classes of proportions of rows that no two classes share."""
         return self.apart and self.average == "macro"

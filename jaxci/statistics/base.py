@@ -338,6 +338,9 @@ class TableStatistic(LinearStatistic):
     averages_hits: ClassVar[bool] = False
     """Whether it is the plain mean over classes of scores that are 0 without a right prediction."""
 
+    scores_absent_classes: ClassVar[bool] = False
+    """Whether rows that lack a class have another value by a convention, which says nothing of the model."""
+
     def shares(self, table: jax.Array) -> Shares | None:
         """Return the proportions of rows that the statistic is a mean of, or of functions of; None if it is none."""
         return None

@@ -116,6 +116,11 @@ class BalancedAccuracy(ConfusionStatistic):
         return not self.adjusted
 
     @property
+    def scores_absent_classes(self) -> bool:  # type: ignore[override]
+        """Whether classes without rows recall 0, or chance depends on their number."""
+        return self.adjusted or self.absent_class == "zero"
+
+    @property
     def absent_share(self) -> float:
         """What the recall of an absent class counts."""
         return 0.0 if self.absent_class == "zero" else np.nan
@@ -151,6 +156,7 @@ class MatthewsCorrcoef(ConfusionStatistic):
     """
 
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    scores_absent_classes = True
 
     def score(self, table: jax.Array) -> jax.Array:
         """Return the correlation of the rows and columns of ``table`` (K, K)."""
@@ -177,6 +183,7 @@ class CohenKappa(ConfusionStatistic):
     """
 
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    scores_absent_classes = True
 
     weights: str | None = static(default=None)
 

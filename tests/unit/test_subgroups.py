@@ -451,6 +451,66 @@ def test_a_group_that_lacks_a_class_is_not_compared_by_means_in_which_that_count
     assert np.isfinite(of_recalls).all()  # whose mean is over the classes that have rows
 
 
+AGREEMENTS = ["matthews_corrcoef", "cohen_kappa_score"]
+
+
+def _tiny_and_rest(truth):
+    """Return labels of three classes, nine in ten right, after a tiny group whose labels are all right."""
+    rng = np.random.default_rng(0)
+    y = np.r_[truth, rng.integers(0, 3, 77)]
+    guess = np.where(rng.random(len(y)) < 0.9, y, rng.integers(0, 3, len(y)))
+    guess[: len(truth)] = truth
+    return y, guess, np.where(np.arange(len(y)) < len(truth), "tiny", "rest")
+
+
+@pytest.mark.parametrize("truth", [[1, 1, 1], [0, 1, 1, 0]])
+@pytest.mark.parametrize("metric", [*AGREEMENTS, jaxci.statistics.BalancedAccuracy(adjusted=True)])
+def test_a_group_that_lacks_a_class_is_not_compared_by_what_depends_on_the_classes(metric, truth):
+    """Three rows of one class, all right, have a correlation of 0 by convention: adjusted p < 0.00001."""
+    y, guess, by = _tiny_and_rest(truth)
+    found = jaxci.evaluate(y, guess, metrics=[metric], by=by, rng=0)
+    assert np.isnan([(row.rest.low, row.rest.pvalue, row.whole.adjusted) for row in found.subgroups]).all()
+    assert not found.gaps
+    (said,) = (text for text in found.warnings if "not compared" in text)
+    assert "groups of 'group' without rows of every class are not compared by" in said
+
+
+def test_a_group_whose_interval_has_no_width_is_not_compared_whatever_the_metric():
+    y, guess, by = _tiny_and_rest([0, 1, 2])
+    found = jaxci.evaluate(y, guess, metrics=["accuracy", "jaccard_micro"], by=by, method="percentile", rng=0)
+    assert np.isnan([row.rest.adjusted for row in found.subgroups]).all()
+    said = [text for text in found.warnings if "or without variation, are not compared" in text]
+    assert len(said) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", AGREEMENTS)
+@pytest.mark.parametrize(("classes", "size"), [(2, 2), (3, 3), (3, 8)])
+@pytest.mark.false_alarm(1e-7)
+def test_a_tiny_group_is_seldom_told_apart_by_agreement(metric, classes, size, false_alarm):
+    """Of equally good groups up to 45% were, of two and three rows."""
+    told, sets = 0, 80
+    for number in range(sets):
+        rng = np.random.default_rng([classes, size, number])
+        y = rng.integers(0, classes, 120)
+        guess = np.where(rng.random(120) < 0.85, y, (y + rng.integers(1, classes, 120)) % classes)
+        found = jaxci.evaluate(y, guess, metrics=[metric], by=np.arange(120) < size, rng=number, n_resamples=999)
+        adjusted = [row.rest.adjusted for row in found.subgroups]
+        assert not any(p < 1e-4 for p in adjusted)
+        told += any(p < 0.05 for p in adjusted)
+    assert stats.binomtest(told, sets, 0.06, alternative="greater").pvalue > false_alarm
+
+
+@pytest.mark.parametrize("metric", AGREEMENTS)
+def test_groups_of_every_class_that_differ_are_told_apart_by_agreement(metric):
+    rng = np.random.default_rng(1)
+    y, poor = rng.integers(0, 3, 300), np.arange(300) % 3 == 0
+    guess = np.where(rng.random(300) < np.where(poor, 0.6, 0.9), y, (y + rng.integers(1, 3, 300)) % 3)
+    found = jaxci.evaluate(y, guess, metrics=[metric], by=poor, rng=0, n_resamples=999)
+    assert max(row.rest.adjusted for row in found.subgroups) < 0.001
+    assert found.gaps[0].low > 0
+
+
 @pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 def test_groups_that_lack_a_class_are_seldom_told_apart(false_alarm):
