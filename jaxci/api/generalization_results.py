@@ -12,7 +12,7 @@ import numpy as np
 from jaxci.checks import check_choice, check_confidence_level, shown
 from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled, pooled
 from jaxci.generalization.registry import METHODS, usual_scale
-from jaxci.inference.engine import within_range
+from jaxci.inference.ends import within_range
 from jaxci.intervals.base import Bounds, tails
 from jaxci.intervals.proportion import ClopperPearson
 from jaxci.intervals.pvalues import NO_VARIATION

@@ -13,6 +13,7 @@ import numpy as np
 from jaxci.inference.choice import choose
 from jaxci.inference.design import DesignEffect, design_effect
 from jaxci.inference.drawing import fill_levels, fill_replicates, settle_blocks
+from jaxci.inference.ends import has_width, is_endless, within_range
 from jaxci.inference.evidence import error_or_zero, gather, rounding, standard_error
 from jaxci.inference.held import few_programs_at_times
 from jaxci.inference.known_laws import row_values_of
@@ -296,23 +297,8 @@ def undefined(name: str, task: str) -> str:
     return f"{name} is undefined on these data{why}; there is no interval"
 
 
-def within_range(
-    found: Bounds, remarks: tuple[str, ...], bottom: float, top: float, method: str
-) -> tuple[Bounds, tuple[str, ...]]:
-    """Clip bounds to the range of the estimand; say so, and where nothing lies between them or they do not exist."""
-    if np.isnan(found.low) or np.isnan(found.high):
-        other = "" if method == "percentile" else "; use 'percentile'"
-        missing = f"the {method} interval does not exist on these data{other}"
-        return Bounds(math.nan, math.nan), remarks or (missing,)
-    low, high = (min(max(float(np.squeeze(end)), bottom), top) for end in found)
-    slack = rounding(low, high, bottom, top)
-    clipped = found.low < bottom - slack or found.high > top + slack
-    if clipped:
-        remarks += (f"the {method} interval left the range [{bottom:g}, {top:g}] and was clipped to it",)
-    if high - low <= slack and not any("width" in remark for remark in remarks):
-        why = "nothing of it lies within the range" if clipped else "the data show no variation in this statistic"
-        remarks += (f"the interval has zero width: {why}",)
-    return Bounds(low, high), remarks
+WITHOUT_WIDTH = "taken by simulations of data like these, which tell nothing of an interval without width"
+"""Reason of a method that stands on the cards, where its interval has no width."""
 
 
 class Answer(NamedTuple):
@@ -335,8 +321,12 @@ def _answer(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rn
         remark = f"{name} is a share of no rows at all (0/0): the estimate is a convention, and could be anything"
         return Answer(Bounds(*ends), (*entry.remarks, remark))
     evidence = gather(entry, sample, layout, rng)
-    found, remarks = within_range(*method.interval(evidence, settings.tails), *ends, method.name)
+    found, remarks = method.interval(evidence, settings.tails)
     seen = [] if entry.replicates is None else _bank_remarks(entry, settings)
+    if is_endless(entry, found):
+        remark = f"{entry.request.name} is infinite on these data (as where it divides by 0); there is no interval"
+        return Answer(Bounds(math.nan, math.nan), (*entry.remarks, remark, *seen))
+    found, remarks = within_range(found, remarks, *ends, method.name)
     few = deciding_remark(entry, layout, settings.n_resamples)
     seen += [] if few is None else [few]
     seen += pivots_in_strata(layout, method)
@@ -356,15 +346,18 @@ def finish(
     answer = _answer(entry, sample, layout, settings, rng)
     remarks = [entry.statistic.remark] if isinstance(entry.statistic, HostFunction) else []
     drawn = entry.replicates is not None
+    standing, reason = entry.standing, entry.reason
+    if standing is not None and not has_width(answer.bounds, *entry.statistic.bounds):
+        standing, reason = None, WITHOUT_WIDTH
     result = IntervalResult(
         statistic=entry.request.name,
         estimate=entry.estimate,
         confidence_interval=ConfidenceInterval(*answer.bounds),
         standard_error=answer.standard_error,
         method=entry.method,
-        reason=entry.reason,
-        simulated_coverage=math.nan if entry.standing is None else entry.standing.typical,
-        simulated_worst=math.nan if entry.standing is None else entry.standing.worst,
+        reason=reason,
+        simulated_coverage=math.nan if standing is None else standing.typical,
+        simulated_worst=math.nan if standing is None else standing.worst,
         confidence_level=settings.confidence_level,
         alternative=settings.alternative,
         n=layout.n_units,

@@ -10,6 +10,7 @@ from scipy import stats
 
 import jaxci
 from jaxci.inference.choice import CLASSES_IN_CLUSTERS, MISSED
+from jaxci.inference.engine import WITHOUT_WIDTH
 from jaxci.inference.left_out import FOUND_IN_CLUSTERS
 from jaxci.inference.remarks import (
     CALIBRATION_IN_CLUSTERS,
@@ -55,7 +56,18 @@ def perfect(metric):
     return y, (y + apart if METRICS[metric].task == "binary" else np.eye(3)[y] + apart[:, None])
 
 
-# --- no estimated variance -------------------------------------------------------------------------
+# --- no width, or no variance ----------------------------------------------------------------------
+
+
+def test_an_interval_without_width_claims_no_simulated_coverage():
+    """Rows of one class, all right, have a correlation of 0 by convention: it claimed to hold in 97% of designs."""
+    ones = np.ones(30, int)
+    flat, share = jaxci.evaluate(ones, ones, metrics=["matthews_corrcoef", "accuracy"], labels=[0, 1, 2], rng=0)
+    assert flat.confidence_interval == (0.0, 0.0)
+    assert np.isnan([flat.simulated_coverage, flat.simulated_worst]).all()
+    assert flat.reason == WITHOUT_WIDTH
+    assert share.simulated_coverage > 0.9
+    assert share.reason != WITHOUT_WIDTH
 
 
 NO_WIDTH = "has no estimated variance, so the 'delta' interval has no width"

@@ -501,6 +501,32 @@ def test_infinite_resamples_leave_the_other_end(method):
     assert found.warnings == ("the statistic was infinite in 45 of 199 resamples",)
 
 
+def _log_odds_ratio(y, guess, weights=1):
+    cells = [[jnp.sum(weights * ((y == i) & (guess == j))) for j in (0, 1)] for i in (0, 1)]
+    return jnp.log(cells[0][0] * cells[1][1] / (cells[0][1] * cells[1][0]))
+
+
+@pytest.mark.parametrize("method", ["auto", "percentile", "bca", "basic", "normal"])
+@pytest.mark.parametrize("alternative", ["two-sided", "greater"])
+def test_a_statistic_that_is_infinite_has_no_interval(method, alternative):
+    """A cell without a row: the interval was [inf, inf]."""
+    y = np.arange(60) % 2
+    guess = np.where(np.isin(np.arange(60), [1, 7, 21]), 0, y)
+    asked = {"method": method, "alternative": alternative, "rng": 0, "n_resamples": 199}
+    found = jaxci.interval(_log_odds_ratio, y, guess, **asked)
+    assert np.isinf(found.estimate)
+    assert np.isnan(found.confidence_interval).all()
+    infinite = "_log_odds_ratio is infinite on these data (as where it divides by 0); there is no interval"
+    assert found.warnings == (infinite, "the statistic was infinite in 199 of 199 resamples")
+
+
+def test_two_models_of_which_one_is_infinite_are_not_compared():
+    y = np.arange(60) % 2
+    one, other = (np.where(np.isin(np.arange(60), wrong), 1 - y, y) for wrong in ([1, 7, 21], [1, 8, 21, 30]))
+    found = jaxci.compare(WeightedFunction(_log_odds_ratio), y, one, other, rng=0, n_resamples=199)
+    assert np.isnan([*found.confidence_interval, found.pvalue]).all()
+
+
 def test_a_percentile_interval_that_does_not_exist_is_not_named_as_the_way_out():
     found = jaxci.interval(
         lambda v: jnp.where(v.mean() > 26, jnp.inf, v.mean()), np.arange(50.0), rng=0, n_resamples=199, method="normal"
