@@ -14,7 +14,7 @@ from scipy import special
 from jaxci.records import record, static
 from jaxci.resampling.bank import Scheme, replicate_keys, replicate_keys_of
 from jaxci.resampling.words import exponentials
-from jaxci.statistics.sums import padded
+from jaxci.statistics.sums import coarsely_padded
 
 NODES = 2048
 """Points of the logarithm of an exponential variate at which quantiles of a Gamma law are tabulated."""
@@ -57,7 +57,7 @@ class GammaTables:
         """Tabulate the laws of ``shapes`` (U,); a shape of 0 means the weight 0."""
         known, of_unit = np.unique(np.asarray(shapes, float), return_inverse=True)
         logs = np.stack([_log_quantiles(float(shape)) for shape in known])
-        filled = np.pad(logs, ((0, padded(len(known)) - len(known)), (0, 0)), mode="edge")
+        filled = np.pad(logs, ((0, coarsely_padded(len(known)) - len(known)), (0, 0)), mode="edge")
         return cls(filled, of_unit.reshape(-1).astype(np.int32))
 
     def logarithms(self, exponential: jax.Array) -> jax.Array:

@@ -136,7 +136,8 @@ class PairedCells:
 
     def by_unit(self, layout: Layout, capacity: int) -> CellsOfUnits:
         """Return the joint cells of units."""
-        return CellsOfUnits(layout.count_codes(self.codes, self.size, capacity), self.without_rows())
+        known = dataclasses.replace(self, joint=self.joint.padded_for(capacity))
+        return CellsOfUnits(layout.count_codes(known.codes, known.size, capacity), known.without_rows())
 
 
 @record

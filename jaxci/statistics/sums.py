@@ -13,6 +13,7 @@ import numpy as np
 from jaxci.records import record, static
 from jaxci.resampling.kernels import cell_counts, cumulative_counts
 from jaxci.resampling.ranked import SpreadBank
+from jaxci.special import namespace
 from jaxci.statistics.layout import Layout
 
 SMALL_TABLE = 16
@@ -28,6 +29,18 @@ def padded(n: int) -> int:
         return n
     step = 1 << ((n - 1).bit_length() - 4)
     return -(-n // step) * step
+
+
+SMALL_SIZES, FEW_UNITS = 64, 256
+"""Up to so many cells, or laws, :func:`coarsely_padded` has three sizes; cells of more units are padded less."""
+
+
+def coarsely_padded(n: int) -> int:
+    """Return the padded size for ``n`` things of which a few more cost little: 16, 32 or 64, then :func:`padded`.
+
+    How many cells of a table are observed, or how many laws differ, is another number in each of many data sets.
+    """
+    return max(16, 1 << (n - 1).bit_length()) if n <= SMALL_SIZES else padded(n)
 
 
 PART = 4096
@@ -238,7 +251,15 @@ class Cells:
 
     def by_unit(self, layout: Layout, capacity: int) -> CellsOfUnits:
         """Return the cells of ``capacity`` units: the weight of each in every cell."""
-        return CellsOfUnits(layout.count_codes(self.codes, self.size, capacity), self.without_rows())
+        known = self.padded_for(capacity)
+        return CellsOfUnits(layout.count_codes(known.codes, known.size, capacity), known.without_rows())
+
+    def padded_for(self, capacity: int) -> Cells:
+        """Return the same cells, of few units with more padding; those of batches, and whole tables, as they are."""
+        if namespace(self.codes) is jnp or self.size >= self.whole or capacity > FEW_UNITS:
+            return self
+        padding = coarsely_padded(self.size) - self.size
+        return Cells(self.codes, np.pad(self.cells, (0, padding), constant_values=self.whole), self.shape)
 
     def table(self, sums: jax.Array) -> jax.Array:
         """Spread sums (C, ...) over the whole table (..., with further axes last)."""
