@@ -15,6 +15,7 @@ import numpy as np
 
 from jaxci import statistics as statistics_room
 from jaxci.checks import check_count, check_distinct, check_keys, check_table, shown
+from jaxci.coverage.own_code import KEPT, told_of_code
 from jaxci.coverage.store import digest
 from jaxci.distributions import (
     Distribution,
@@ -206,26 +207,42 @@ def read_method(entry: Any) -> Method:
 
 
 def described(law: Distribution) -> dict[str, Any]:
-    """Return a distribution as a file holds it; one of the user's own by its label, and a fingerprint of its draws."""
+    """Return a distribution as a file holds it; one that no file can hold by its label, and what it draws."""
     try:
         return distribution_to_dict(law)
     except ValueError:
-        drawn = jax.tree.leaves(_drawn(law))
-        return {"kind": "user", "label": law.label, "draws": digest([rounded(x) for x in drawn])[:16]}
+        return {"kind": "user", "label": law.label, "draws": _draws(law)}
+
+
+def told_of_law(law: Distribution, described: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a file holds of a distribution, and of one of the user's own what it draws, and its code."""
+    code = told_of_code(law)
+    return {"law": described, "draws": _draws(law), **code} if code else dict(described)
+
+
+def told_of_method(method: Method) -> Any:
+    """Return what a file holds of a method, and of one of the user's own its code."""
+    code = told_of_code(method)
+    return {"method": method.written(), **code} if code else method.written()
 
 
 def identified(name: str, statistic: Statistic, law: Distribution) -> Any:
-    """Return what :func:`written` does, and of a user's function its value for rows of a distribution.
+    """Return what :func:`written` does, and of a user's own its value for rows of a distribution, and its code.
 
-    A name alone does not tell a function from what it was before it was changed. It stands for what several classes
-    decide of a metric.
+    A name alone does not tell a function, or a class, from what it was before it was changed. It stands for what
+    several classes decide of a metric.
     """
-    found = written(name, statistic, SEVERAL)
-    if not isinstance(statistic, FunctionStatistic):
+    found, code = written(name, statistic, SEVERAL), told_of_code(statistic)
+    if not code and not isinstance(statistic, FunctionStatistic):
         return found
     with jax.enable_x64(True):
         value = value_of_rows(statistic, observations(law, _drawn(law)))
-    return {**found, "value": rounded(value)[0]}
+    return {**({"statistic": found} if code else found), "value": rounded(value)[0], **code}
+
+
+def _draws(law: Distribution) -> str:
+    """Return a fingerprint of the rows that a distribution draws."""
+    return digest([rounded(x) for x in jax.tree.leaves(_drawn(law))])[:KEPT]
 
 
 def _drawn(law: Distribution) -> dict[str, Any]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
 from jaxci.coverage.entries import TELLING, rounded
+from jaxci.coverage.own_code import KEPT, is_users, own_parts
 from jaxci.coverage.store import UNKNOWN, digest
 from jaxci.distributions import BatesClassification, BatesRegression, FileProblem, Problem
 from jaxci.distributions.problem_registry import is_own
@@ -20,8 +19,6 @@ from jaxci.inducers.host import Reading, host_batches
 
 ROWS, FEATURES, CLASSES = 64, 10, 2
 """Of the data that a learner of a user's own is fitted to, to tell it from another one of that name."""
-KEPT = 16
-"""Digits of a fingerprint."""
 
 
 def told_of_problem(law: Problem | FileProblem) -> dict[str, str]:
@@ -40,7 +37,8 @@ def told_of_learner(learner: Any, described: Mapping[str, Any], task: str) -> di
 
     ``described`` is the learner as a file holds it. Code of the library and of installed packages is told by its name.
     """
-    if not any(map(_is_users, _named(described))):
+    homes = (path.partition(":")[0] for path in _named(described))
+    if not any(map(is_users, homes)) and not list(own_parts(learner)):
         return {}
     return _steady("predictions", lambda: _predictions(learner, task))
 
@@ -110,12 +108,3 @@ def _named(described: Any) -> Iterator[str]:
     elif isinstance(described, list | tuple):
         for part in described:
             yield from _named(part)
-
-
-def _is_users(path: str) -> bool:
-    """Whether an import path is of neither the library, the language, nor an installed package."""
-    home = path.partition(":")[0]
-    if home.partition(".")[0] in ("jaxci", *sys.stdlib_module_names):
-        return False
-    file = getattr(sys.modules.get(home), "__file__", None)
-    return file is None or not {"site-packages", "dist-packages"} & set(Path(file).parts)

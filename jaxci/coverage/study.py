@@ -30,6 +30,8 @@ from jaxci.coverage.entries import (
     read_method,
     read_statistics,
     size_tables,
+    told_of_law,
+    told_of_method,
     written,
 )
 from jaxci.coverage.growth import as_printed, fully_labelled, keep, kept, merged, what_is_new
@@ -247,7 +249,12 @@ class Study(Runnable):
     @functools.cached_property
     def _laws(self) -> dict[str, str]:
         """Fingerprints of the distributions."""
-        return {name: digest(told) for name, told in self._described.items()}
+        return {name: digest(told_of_law(self.distributions[name], told)) for name, told in self._described.items()}
+
+    @functools.cached_property
+    def _told_of_methods(self) -> list[Any]:
+        """What identifies the methods."""
+        return [told_of_method(method) for method in self.methods]
 
     @functools.cached_property
     def _estimands(self) -> dict[str, list[Any]]:
@@ -268,7 +275,7 @@ class Study(Runnable):
         return {
             **self._note(distribution),
             "n": n,
-            "methods": [method.written() for method in self.methods],
+            "methods": self._told_of_methods,
             **self.counts_at(n),
             **{f: getattr(self, f) for f in ("levels", "n_groups", "share_banks")},
         }
