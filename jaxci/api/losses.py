@@ -129,7 +129,7 @@ def losses_interval(
     ids = None if groups is None else label_values("groups", groups)
     check_permitted(method, False, loss, groups is not None)
     check_plans([plan], Learning(None, np.zeros(plan.n), None, ids))
-    remarks = (*remarks, *order_remark(plan))
+    remarks = (*remarks, *order_remark(plan), *_first_row_remark(plan))
     known = LOSSES.get(loss)
     of = Resampled(plan, _losses_of(losses, plan, test))
     if known is not None:
@@ -249,6 +249,17 @@ def _told(
     result = dataclasses.replace(result, reason=reason, warnings=(*remarks, *result.warnings, *still))
     announce(result.warnings)
     return result
+
+
+def _first_row_remark(plan: Plan) -> tuple[str, ...]:
+    """Say where row numbers seem to count from 1: the first row is then the only one that is never tested."""
+    first, others = plan.test_mask[:, 0], plan.test_mask[:, 1:]
+    if first.any() or not others.any(axis=0).all():
+        return ()
+    return (
+        f"row 0 is tested by no split, and the other {plan.n - 1} of {plan.n} rows are: row numbers count from 0; "
+        "where yours count from 1, subtract 1",
+    )
 
 
 def _rows_off_remark(plan: Plan, names: np.ndarray, codes: np.ndarray) -> tuple[str, ...]:

@@ -370,3 +370,10 @@ def _apart(classes):
 
 def _losses_on(folds, classes):
     return [classes[fold] + Y[fold] ** 2 for fold in folds]
+
+
+def test_row_numbers_that_seem_to_count_from_1_are_told():
+    folds = [fold + 1 for fold in FOLDS]
+    with pytest.warns(jaxci.JaxciWarning, match="row 0 is tested by no split, and the other 60 of 61 rows"):
+        assert jaxci.losses_interval(LOSSES, test=folds).n == N + 1
+    assert jaxci.losses_interval(LOSSES, test=FOLDS).warnings == ()
