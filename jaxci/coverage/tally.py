@@ -338,8 +338,7 @@ def mean_by_groups(sizes: np.ndarray, sums: np.ndarray) -> tuple[float, float]:
     mean, n_groups = float(sums.sum() / total), len(sizes)
     if n_groups < 2:
         return mean, math.nan
-    apart = np.sum((sums - sizes * mean) ** 2) * n_groups / (n_groups - 1)
-    return mean, float(math.sqrt(apart) / total)
+    return mean, float(root_sum_of_squares(sums - sizes * mean, n_groups / (n_groups - 1)) / total)
 
 
 def flags_of(target: Truth, undefined: float, judgements: Sequence[Judgement], defined: np.ndarray) -> tuple[str, ...]:

@@ -22,10 +22,26 @@ from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, centre, standardized, variance_from_sums
 from jaxci.statistics.sums import Features
 
+SQUARES_TO = float(np.sqrt(np.finfo(np.float64).max))
+"""Numbers above it have no square in double precision."""
+
 
 def _pair(sample: Sample) -> tuple[Any, Any]:
     """Return targets and predictions (n,), float64."""
     return sample.y_true.astype(np.float64), sample.y_pred.astype(np.float64)
+
+
+def _squared_errors(sample: Sample) -> Any:
+    """Return squared errors (n,); on the host, such as double precision cannot hold are refused."""
+    y, p = _pair(sample)
+    with np.errstate(over="ignore"):
+        squares = (y - p) ** 2
+    if isinstance(squares, np.ndarray) and np.isinf(squares).any():
+        raise ValueError(
+            f"y_true and y_pred must be less than {SQUARES_TO:.2g} apart for metrics of squared errors; in row "
+            f"{int(np.isinf(squares).argmax())} they are not: divide both by a unit, or leave these metrics out"
+        )
+    return squares
 
 
 class MeanError(MeanStatistic):
@@ -43,8 +59,7 @@ class MeanSquaredError(MeanError):
 
     def row_values(self, sample: Sample) -> Any:
         """Return squared errors (n,)."""
-        y, p = _pair(sample)
-        return (y - p) ** 2
+        return _squared_errors(sample)
 
 
 @record
@@ -58,8 +73,7 @@ class RootMeanSquaredError(MeanError):
 
     def row_values(self, sample: Sample) -> Any:
         """Return squared errors (n,)."""
-        y, p = _pair(sample)
-        return (y - p) ** 2
+        return _squared_errors(sample)
 
 
 @record

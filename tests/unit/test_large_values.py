@@ -199,3 +199,21 @@ def test_a_function_of_the_variance_is_what_it_says():
     # linear quantiles of logarithms lie above logarithms of linear quantiles by less than the gap of two replicates
     assert abs(own.coverage - std.coverage) <= 0.02
     assert own.invalid == std.invalid == 0
+
+
+@pytest.mark.parametrize("metric", ["mean_squared_error", "root_mean_squared_error"])
+def test_errors_whose_squares_are_no_numbers_are_refused(metric):
+    error = np.where(np.arange(N) == 3, LARGE, 1.0)
+    message = r"less than 1\.3e\+154 apart for metrics of squared errors; in row 3 they are not"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(ValueError, match=message):
+            jaxci.interval(metric, X + error, X, rng=0)
+
+
+def test_the_coverage_of_values_near_the_largest_number_is_found():
+    sizes = {"n_replications": 20, "n_resamples": B, "rng": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        large, plain = (jaxci.check_coverage("mean", c * X, methods=["t"], **sizes)["t"] for c in (1e300, 1.0))
+    assert large.coverage == plain.coverage
