@@ -378,8 +378,8 @@ def quantiles_and_ranks_in_few_clusters() -> list[str]:
     few, rest = (of(ranks=False, few=one) for one in (True, False))
     return [
         f"which of 5 and 8 clusters {ranked}{more['percentile']}",
-        f"Of 5 and 8 clusters it covered {few['auto']}, `expanded_percentile` {few['expanded_percentile']}, percentiles "
-        f"{few['percentile']}, and of 15 to 60 clusters {rest['auto']}, {rest['expanded_percentile']} and "
+        f"Of 5 and 8 clusters it covered {few['auto']}, `expanded_percentile` {few['expanded_percentile']}, "
+        f"percentiles {few['percentile']}, and of 15 to 60 clusters {rest['auto']}, {rest['expanded_percentile']} and "
         f"{rest['percentile']}",
     ]
 
