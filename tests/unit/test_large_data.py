@@ -78,7 +78,7 @@ def test_nor_are_those_of_rows_with_weights_or_strata(name, layout, few_draws):
 
 def test_fewer_rows_in_effect_are_resampled(few_draws):
     heavy = np.where(np.arange(N) % 10 == 0, 1.0, 1e-3)
-    found = jaxci.interval("r2", Y, P, sample_weight=heavy, n_resamples=RESAMPLES, rng=0)
+    found = jaxci.interval("pearsonr", Y, P, sample_weight=heavy, n_resamples=RESAMPLES, rng=0)
     assert found.method == "percentile"
 
 
@@ -147,5 +147,6 @@ def test_median_errors_of_two_models_on_many_rows_are_not_resampled(layout, few_
         for method in ("percentile", "auto")
     )
     assert found.method == Woodruff()
-    check(found, drawn)
+    assert found.estimate == pytest.approx(drawn.estimate)
+    assert np.ptp(found.confidence_interval) == pytest.approx(np.ptp(drawn.confidence_interval), rel=0.3)  # it is even
     assert (found.pvalue < 0.05) == (found.confidence_interval.high < 0)
