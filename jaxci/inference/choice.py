@@ -156,7 +156,7 @@ NEAR_ONE_COVERED = (
 
 NEARLY_ONE_COVERED = (
     "a rank correlation of .96 or more: such intervals of normal and of heavy-tailed values with one from .96 to .993 "
-    "covered 86% to 98% in simulations"
+    "covered 87% to 99% in simulations"
 )
 """What is said of estimates from :data:`NEARLY_ONE` on, as ``benchmarks/rank_correlations.py`` found."""
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import jaxci
-from jaxci.inference.choice import CLASSES_IN_CLUSTERS, MISSED
+from jaxci.inference.choice import CLASSES_IN_CLUSTERS, MISSED, NEARLY_ONE_COVERED
 from jaxci.inference.engine import WITHOUT_WIDTH
 from jaxci.inference.left_out import FOUND_IN_CLUSTERS
 from jaxci.inference.remarks import (
@@ -314,6 +314,18 @@ def test_what_is_said_of_quantiles_in_clusters_is_what_the_benchmark_found():
     assert said.endswith(f"'woodruff' intervals may cover less than they say: {QUANTILES_IN_CLUSTERS}")
     found = [one for metric, of in of_few_clusters().items() if metric != "spearmanr" for one in of]
     assert QUANTILES_IN_CLUSTERS.endswith(covered(found))
+
+
+def test_what_is_said_of_rank_correlations_near_1_is_what_the_benchmark_found():
+    designs = json.loads((BENCHMARKS / "rank_correlations.json").read_text())["designs"]
+    found = [x["coverage, width, told"]["spearmanr"]["auto"] for x in designs]
+    assert covered([one[0] for one in found]) in NEARLY_ONE_COVERED
+    assert min(one[0] for one in found if one[2] < 0.5) > 0.92
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=100)
+    near, farther = (warnings_of("spearmanr", x, x + noise * rng.normal(size=100)) for noise in (0.2, 0.5))
+    assert near == (NEARLY_ONE_COVERED,)
+    assert NEARLY_ONE_COVERED not in farther
 
 
 def test_what_is_said_of_calibration_errors_in_clusters_is_what_the_benchmark_found():
