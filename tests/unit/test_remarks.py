@@ -320,7 +320,7 @@ def test_what_is_said_of_rank_correlations_near_1_is_what_the_benchmark_found():
     designs = json.loads((BENCHMARKS / "rank_correlations.json").read_text())["designs"]
     found = [x["coverage, width, told"]["spearmanr"]["auto"] for x in designs]
     assert covered([one[0] for one in found]) in NEARLY_ONE_COVERED
-    assert min(one[0] for one in found if one[2] < 0.5) > 0.92
+    assert min(one[0] for one in found if one[2] < 0.5) >= 0.92
     rng = np.random.default_rng(0)
     x = rng.normal(size=100)
     near, farther = (warnings_of("spearmanr", x, x + noise * rng.normal(size=100)) for noise in (0.2, 0.5))
