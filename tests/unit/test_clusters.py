@@ -621,7 +621,7 @@ def test_deviations_of_weighted_rows_in_clusters_are_studentized(clusters, metho
             found.confidence_interval == jaxci.interval(metric, y, **options, method=found.method).confidence_interval
         )
         assert bool(found.warnings) == (clusters < 50)
-    assert jaxci.interval("r2", y, guess, **options).method == "expanded_percentile"
+    assert jaxci.interval("r2", y, guess, **options).method == KurtosisT(scale="log_complement")
 
 
 @pytest.mark.computes
