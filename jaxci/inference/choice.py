@@ -21,11 +21,10 @@ import numpy as np
 from scipy import stats
 
 from jaxci.inference.choice_by_rules import (
-    EXPLAINED,
     MOST_DRAWS,
     by_rules,
     few_in_many_classes,
-    is_explained,
+    of_association,
     of_dependent_rows,
     of_heavy_targets,
     of_large_tables,
@@ -133,15 +132,10 @@ ALIKE_IN_CLUSTERS = 1.5
 covers less than the methods it chooses from.
 """
 
-NEAR_ONE, ROUNDING = 0.985, 1e-14
-"""From such a rank correlation on, either way, the estimate and resamples lie so far from 1 that percentiles, which
-take both biases in, miss; but for one within rounding of 1. The estimate decides, so that correlations at the limit are
-covered less than by either method. Of correlations near .95 percentiles cover .95 to .97, bias-corrected ones .93 to
-.95; with a limit of .975 those of .979 were covered .86 to .91, by percentiles .91 to .93.
+NEAR_ONE, ROUNDING = 0.995, 1e-14
+"""From such a rank correlation on, either way, but for one within rounding of 1, influence tells too little: resamples
+lie still farther from 1, and percentiles, corrected for both biases, cover more.
 """
-
-NEARLY_ONE = 0.96
-"""From such an estimate on the truth may be so near to 1."""
 
 NEAR_ONE_OF_MANY = 0.9995
 """The same of more rows than cards know: of 25,000 normal ones formulas cover .93 to .96 up to there, .90 at .9999 and
@@ -153,12 +147,6 @@ NEAR_ONE_COVERED = (
     ".9995 in 20 to 1,000 rows ('percentile' 27% to 98%), and far less of those still closer"
 )
 """What is said of these."""
-
-NEARLY_ONE_COVERED = (
-    "a rank correlation of .96 or more: such intervals of normal and of heavy-tailed values with one from .96 to .993 "
-    "covered 87% to 99% in simulations"
-)
-"""What is said of estimates from :data:`NEARLY_ONE` on, as ``benchmarks/rank_correlations.py`` found."""
 
 MISSED = "what they score is hardly known, and 95% intervals covered 87% to 100% in simulations of such data"
 """What is said of classes that have rows but no right prediction."""
@@ -201,8 +189,7 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
     if layout.given in JUDGED:
         found = _by_cards(statistic, layout, n_resamples, tails, sample)
         if found is not None:
-            told = found._replace(remark=found.remark or NEARLY_ONE_COVERED) if ranks >= NEARLY_ONE else found
-            return _as_of_means(told, statistic, layout, sample)
+            return _as_of_means(found, statistic, layout, sample)
     if not layout.plain:
         found = of_dependent_rows(statistic, layout, n_resamples, tails, sample)
         unsure = few and statistic.averages_classes and found.method.prior is not None
@@ -302,8 +289,8 @@ def tried(statistic: Statistic) -> tuple[Method, ...]:
     """Return the methods that ``auto`` may take for a statistic of independent rows, the first of equals first."""
     if _is_share(statistic):
         return SHARES
-    if is_explained(statistic):  # resamples of models that explain nothing lie below 0, and the truth does not
-        return (EXPLAINED,)
+    if association := of_association(statistic):  # whatever their size: features do not tell, and resamples miss some
+        return (association,)
     if isinstance(statistic, Calibration):  # others held on some cards by chance: resamples exaggerate it
         return (SquaredGaps(),) if statistic.debiased else (Basic(),)
     formula = any(method.refusal(statistic) is None for method in (T(), OrderStatistic()))

@@ -97,18 +97,21 @@ HEAVY_TAILS = 5.0
 OF_HEAVY_TARGETS = "covered 56% to 95% in simulations, least of lognormal targets"
 """What is said of these, as ``benchmarks/heavy_targets.py`` found."""
 
-EXPLAINED = KurtosisT(scale="log_complement")
-"""For R2 and explained variance. Of a model that explains next to nothing no resample reaches the truth: percentiles
-covered none of 200 normal targets beside their true mean, these all.
+EXPLAINED, CORRELATED = KurtosisT(scale="log_complement"), KurtosisT(scale="fisher")
+"""For R2 and explained variance, and for correlations. Of a model that explains next to nothing no resample reaches the
+truth: percentiles covered none of 200 normal targets beside their true mean, the former all. Of rank correlations near
+1 the latter covers more than percentiles (``benchmarks/rank_correlations.py``).
 """
 
 LARGE_MEAN = 1000
 """From so many observations on the exact bootstrap of a bounded mean covers, which needs no draws."""
 
 
-def is_explained(statistic: Statistic) -> bool:
-    """Whether the statistic is a share of variance that is explained, of which 1 is the most."""
-    return statistic.bounds == SCALES["log_complement"].bounds and not isinstance(statistic, FunctionStatistic)
+def of_association(statistic: Statistic) -> KurtosisT | None:
+    """Return the method of how targets and predictions go together: R2, explained variance, correlations."""
+    if statistic.task != "regression" or isinstance(statistic, FunctionStatistic):
+        return None
+    return next((one for one in (EXPLAINED, CORRELATED) if tuple(statistic.bounds) == SCALES[one.scale].bounds), None)
 
 
 def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
@@ -149,9 +152,9 @@ def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tail
         )
     if quantiles := of_quantiles(statistic, layout, n_resamples):
         return quantiles
-    if is_explained(statistic) and layout.counts is None and not is_large(statistic, layout, n_resamples):
-        why = "explained variance: influence, on the scale of log(1 - R2), and Student's quantiles"
-        return Choice(EXPLAINED, f"{why}, further out where few decide")
+    association = of_association(statistic)
+    if association is not None and layout.counts is None and not is_large(statistic, layout, n_resamples):
+        return _of_influence(association, "targets and predictions: influence")
     counted = isinstance(statistic, MomentStatistic) and statistic.smooth and layout.counts is not None
     if counted or is_large(statistic, layout, n_resamples):
         return _delta(statistic, n)
@@ -197,6 +200,12 @@ def few_in_many_classes(sample: Sample, n: int) -> str | None:
     return f"{sample.n_classes} classes of {each:.2g} rows on average: 95% intervals {IN_MANY_CLASSES}"
 
 
+def _of_influence(method: KurtosisT, what: str) -> Choice:
+    """Choose influence for ``what``, on the scale of the method."""
+    why = f"{what}, on the scale {method.scale!r}, and Student's quantiles"
+    return Choice(method, f"{why}, further out where few decide")
+
+
 def _proper(what: str, layout: Layout) -> Choice:
     units = "rows" if layout.units is None else "clusters"
     return Choice(ProperBayesian(), f"{what}: random weights of the {units}, and of a few that were not seen")
@@ -228,7 +237,7 @@ def of_heavy_targets(statistic: Statistic, layout: Layout, sample: Sample) -> Ch
     if kurtosis < HEAVY_TAILS:
         return None
     heavy = f"targets or predictions with heavy tails (kurtosis {kurtosis:.3g})"
-    method = EXPLAINED if is_explained(statistic) else KurtosisT(scale=scale_of(statistic))
+    method = of_association(statistic) or KurtosisT(scale=scale_of(statistic))
     why = f"{heavy}, of which no card tells: influence on the scale {method.scale!r}, and Student's quantiles, further"
     remark = f"{heavy}: few rows decide, and 95% intervals of such data {OF_HEAVY_TARGETS}"
     return Choice(method, f"{why} out where few rows decide", remark=remark)
@@ -303,10 +312,10 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
     if studentized and layout.n_units < LEAST_FOR_PIVOTS:
         why = "moments of rows in clusters, too few to resample: influence, summed over each, and Student's quantiles"
         return Choice(Delta(use_t=True), why)
-    if is_explained(statistic):
-        rows = f"{kind} rows: influence" + ", summed over each" * (layout.units is not None)
-        why = f"explained variance of {rows}, on the scale of log(1 - R2), and Student's quantiles"
-        return Choice(EXPLAINED, f"{why}, further out where few decide")
+    association = of_association(statistic)
+    if association is not None and (association is EXPLAINED or layout.units is None):
+        what = f"targets and predictions of {kind} rows: influence"
+        return _of_influence(association, what + ", summed over each" * (layout.units is not None))
     if studentized and power_of_variance(statistic) is not None and _decided_by_few(statistic, sample, layout):
         why = "a deviation of rows in clusters, of which one or two decide: influence, summed over each, on the log"
         return Choice(KurtosisT(scale="log"), f"{why} scale, and Student's quantiles, further out where few decide")

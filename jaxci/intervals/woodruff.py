@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxci.checks import check_choice
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, open_sides
-from jaxci.intervals.capabilities import quantile_order, quantile_terms
+from jaxci.intervals.capabilities import quantile_terms
 from jaxci.intervals.delta import student_steps
 from jaxci.records import record, static
 from jaxci.special import expit, logit, namespace
@@ -178,7 +178,7 @@ class Woodruff(Method):
         """Bounds from ``evidence.places``."""
         found: Places = evidence.places
         down, up = (step * evidence.xp.ones_like(found.errors[..., 0]) for step in student_steps(found.degrees, tails))
-        if quantile_order(evidence.statistic) is not None:
+        if len(found.places) == 1:
             ((place,), (q,)), error = (found.places, found.shares), found.errors[..., 0]
             low = place.first_at(_moved(q, -down * error, self.scale))
             high = place.first_above(_moved(q, up * error, self.scale))

@@ -197,8 +197,8 @@ def test_methods_that_allow_a_design_serve_it(method, layout):
     if method == "squared_gaps":
         candidates = ["root_mean_squared_calibration_error"]
     names = [name for name in candidates if METHODS[method]().refusal(METRICS[name]) is None]
-    assert names or method == "t"
-    task, names = ("binary", names) if names else ("values", ["mean"])
+    assert names or method in ("t", "woodruff")
+    task, names = ("binary", names) if names else ("values", ["mean" if method == "t" else "median"])
     if layout not in METHODS[method].takes:
         with pytest.raises(ValueError, match=f"cannot use {layout}"):
             rows_of(task, names, method=method, **LAYOUTS[layout])
@@ -249,7 +249,7 @@ TYPICAL = {
     **dict.fromkeys(("z", "t"), ("values", "mean", {})),
     **dict.fromkeys(("hoeffding", "empirical_bernstein", "betting"), ("values", "mean", RANGE)),
     **dict.fromkeys(("delong", "delong_logit", "hanley_mcneil", "newcombe"), ("binary", "roc_auc", {})),
-    **dict.fromkeys(("exact", "order_statistic", *QUANTILE_METHODS), ("values", "median", {})),
+    **dict.fromkeys(("exact", "order_statistic", "woodruff", *QUANTILE_METHODS), ("values", "median", {})),
     **dict.fromkeys(
         ("bonett", "delta", "percentile", "basic", "normal", "bc", "bca", "studentized", "abc"), ("values", "std", {})
     ),
