@@ -1,4 +1,4 @@
-"""Simulate intervals of rank correlations, most of them near 1, through ``jaxci.interval``.
+"""Simulate intervals of rank correlations near 1, through ``jaxci.interval``.
 
 Run ``python benchmarks/rank_correlations.py``; ``--json FILE`` keeps the numbers, ``--sets N`` changes the number of
 data sets a design. Values are normal, or heavy-tailed in both columns at once (t with 3 degrees of freedom). Nominal

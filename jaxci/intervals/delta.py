@@ -85,8 +85,9 @@ def width_remarks(bounds: Bounds, name: str, statistic: Statistic) -> tuple[str,
         return (f"the models differ alike everywhere, so the {name!r} interval has no width; use method='auto'",)
     if isinstance(statistic, Paired):
         return (f"the models differ alike everywhere, so the {name!r} interval has no width",)
-    advice = f"; {_mean_advice(statistic)}" if is_proportion(statistic) or is_mean(statistic) else ""
-    return (f"the values do not vary, so the {name!r} interval has no width{advice}",)
+    known = is_proportion(statistic) or is_mean(statistic)
+    why = "the values do not vary" if known or statistic.task == "values" else "the estimate has no estimated variance"
+    return (f"{why}, so the {name!r} interval has no width" + f"; {_mean_advice(statistic)}" * known,)
 
 
 def _mean_advice(statistic: Statistic) -> str:
