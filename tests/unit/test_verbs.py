@@ -21,6 +21,8 @@ from jaxci import JaxciWarning
 from jaxci.inference import choice
 from jaxci.intervals.cards import Cards
 from jaxci.intervals.exact import Exact
+from jaxci.intervals.kurtosis import KurtosisT
+from jaxci.intervals.woodruff import Woodruff
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 
@@ -878,7 +880,7 @@ LONG = np.random.default_rng(3).gamma(2.0, size=400)
         ("f1", (Y, A), "wilson", "the proportion TP / (TP + FP + FN)"),
         ("balanced_accuracy", (Y, A), "proper_bayesian", "not seen"),
         ("matthews_corrcoef", (Y, A), "proper_bayesian", "not seen"),
-        ("r2", (TARGET, CLOSE), "percentile", "percentile"),
+        ("r2", (TARGET, CLOSE), KurtosisT(scale="log_complement"), "influence, on the scale 'log_complement'"),
         ("expected_calibration_error", (Y, SCORE_A), "basic", "exaggerate"),
         ("root_mean_squared_calibration_error", (Y, SCORE_A), "squared_gaps", "debiased"),
     ],
@@ -907,9 +909,11 @@ def test_auto_gives_up_formulas_for_dependent_rows(statistic, given, word):
     result = interval(statistic, *data, **given)
     if word == "weighted" and statistic == "accuracy":  # Wilson's formula allows for weights
         assert result.method == "wilson"
+    elif "groups" in given and statistic == "median":
+        assert result.method == Woodruff(scale="logit")
+        word = "rows in clusters"
     else:
-        percentiles = "expanded_percentile" if "groups" in given else "percentile"
-        assert result.method == (percentiles if statistic == "median" else "proper_bayesian")
+        assert result.method == ("percentile" if statistic == "median" else "proper_bayesian")
     assert word in result.reason
 
 
