@@ -274,12 +274,13 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
     if layout.units is not None:
         parts.append("cluster")
     kind = " ".join(parts) or "weighted"
+    rows = {"cluster": "clustered"}.get(kind, kind) + " rows"
     size = layout.effective_size
     effective = f"{size:.3g}" if size < 1000 else f"{size:,.0f}"
     weighted = f"rows weighted by importance, {effective} of {layout.n:,} in effect"
     if isinstance(statistic, Calibration):
-        rows = f"{kind} rows" if layout.units is None else "rows in clusters"
-        return of_calibration(statistic, rows, "the normal" if layout.given == {"strata"} else "Student's")
+        of = rows if layout.units is None else "rows in clusters"
+        return of_calibration(statistic, of, "the normal" if layout.given == {"strata"} else "Student's")
     if statistic.smooth and layout.n_units * float(n_resamples) > MOST_DRAWS:
         return _delta(statistic, layout.n_units)
     if quantiles := of_quantiles(statistic, layout, n_resamples):
@@ -303,7 +304,7 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
     if is_large(statistic, layout, n_resamples) and (large := of_large(statistic, layout, sample)):
         return large
     if statistic.has_extremes:
-        return _proper(weighted if kind == "weighted" else {"cluster": "clustered"}.get(kind, kind) + " rows", layout)
+        return _proper(weighted if kind == "weighted" else rows, layout)
     studentized = isinstance(statistic, MomentStatistic) and statistic.smooth and layout.given == {"groups"}
     studentized |= layout.given == {"groups", "sample_weight"} and power_of_variance(statistic) is not None
     if studentized and layout.n_units < LEAST_FOR_PIVOTS:
@@ -311,7 +312,7 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
         return Choice(Delta(use_t=True), why)
     association = of_association(statistic)
     if association is not None and (association is EXPLAINED or layout.units is None):
-        what = f"targets and predictions of {kind} rows: influence"
+        what = f"targets and predictions of {rows}: influence"
         return _of_influence(association, what + ", summed over each" * (layout.units is not None))
     if studentized and power_of_variance(statistic) is not None and _decided_by_few(statistic, sample, layout):
         why = "a deviation of rows in clusters, of which one or two decide: influence, summed over each, on the log"
