@@ -147,7 +147,7 @@ def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tail
             remark=f"intervals that end at values hold this quantile in at most {most} of data sets of {n} rows; "
             "quantile_interval reaches beyond the values",
         )
-    if quantiles := of_quantiles(statistic, layout, n_resamples):
+    if quantiles := of_quantiles(statistic, layout, n_resamples, tails):
         return quantiles
     association = of_association(statistic)
     if association is not None and layout.counts is None and not is_large(statistic, layout, n_resamples):
@@ -283,7 +283,7 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
         return of_calibration(statistic, of, "the normal" if layout.given == {"strata"} else "Student's")
     if statistic.smooth and layout.n_units * float(n_resamples) > MOST_DRAWS:
         return _delta(statistic, layout.n_units)
-    if quantiles := of_quantiles(statistic, layout, n_resamples):
+    if quantiles := of_quantiles(statistic, layout, n_resamples, tails):
         return quantiles
     if ranks_many(statistic, layout, n_resamples):
         why = f"ranks of too many rows to resample, in {MANY_CLUSTERS} clusters or more: influence, summed over each"

@@ -59,7 +59,7 @@ def choose_difference(statistic: Paired, layout: Layout, n_resamples: int, tails
         return Choice(
             KurtosisT(), f"a smooth difference of rows in clusters: its influence, summed over each, and {why}"
         )
-    if quantiles := of_quantiles(statistic, layout, n_resamples):
+    if quantiles := of_quantiles(statistic, layout, n_resamples, tails):
         return quantiles
     why = "no formula for this difference: the paired percentile bootstrap over"
     if layout.units is not None:

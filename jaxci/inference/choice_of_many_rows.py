@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
+from jaxci.inference.places import LEAST_DEGREES
 from jaxci.inference.standings import Choice
+from jaxci.intervals.base import Tails
 from jaxci.intervals.capabilities import quantile_terms
+from jaxci.intervals.delta import student_steps
 from jaxci.intervals.kurtosis import KurtosisT
 from jaxci.intervals.woodruff import Woodruff
 from jaxci.statistics.base import RankedStatistic, Statistic, TableStatistic
 from jaxci.statistics.custom import FunctionStatistic
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.paired import Paired
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.sample import Sample
@@ -54,16 +60,34 @@ def too_many(rows: float, n_resamples: int) -> bool:
     return rows >= LARGE_ROWS and rows * float(n_resamples) > MOST_SMOOTH_DRAWS
 
 
-def of_quantiles(statistic: Statistic, layout: Layout, n_resamples: int) -> Choice | None:
-    """Choose for a sum of quantiles of rows in clusters, or of very many rows; None for others."""
+def of_quantiles(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails) -> Choice | None:
+    """Choose for a sum of quantiles of rows with weights, in strata or clusters, or very many; None for others."""
     if not quantile_terms(statistic) or layout.n_units < 2:
         return None
     how = "Woodruff's interval, by how much the share of the rows below varies"
     if layout.units is not None:
         return Choice(Woodruff(scale="logit"), f"quantiles of rows in clusters: {how} between these")
-    if not too_many(layout.effective_size, n_resamples):
+    if too_many(layout.effective_size, n_resamples):
+        return Choice(Woodruff(), f"quantiles of {layout.n:,} rows, too many to resample: {how}")
+    if isinstance(statistic, Paired) or (layout.strata is None and layout.row_weights is None):
         return None
-    return Choice(Woodruff(), f"quantiles of {layout.n:,} rows, too many to resample: {how}")
+    design = "with weights" if layout.strata is None else "in strata"
+    why = f"quantiles of rows {design}: {how}, which few resamples of few rows tell"
+    return Choice(Woodruff(ends="values"), why, remark=_beyond(statistic, layout, tails))
+
+
+def _beyond(statistic: Statistic, layout: Layout, tails: Tails) -> str | None:
+    """Say that a quantile may lie beyond the values, where a test of the share below does not tell these apart."""
+    if len(quantile_terms(statistic)) > 1:
+        return None
+    q, size, n = float(quantile_terms(statistic)[0][1]), layout.effective_size, layout.n
+    error = math.sqrt(q * (1 - q) / size)
+    down, up = student_steps(max(size - 1, LEAST_DEGREES), tails)
+    for step, share, chance, side in ((up, 1 - q, tails.upper, "above"), (down, q, tails.lower, "below")):
+        if step * error >= share and (missed := (1 - share) ** n) > chance:
+            where = f"{side} all values, at which the interval ends, in {100 * missed:.2g}% of data sets of {n} rows"
+            return f"the quantile lies {where}" + ", more if such rows weigh more" * (layout.row_weights is not None)
+    return None
 
 
 def is_large(statistic: Statistic, layout: Layout, n_resamples: int) -> bool:

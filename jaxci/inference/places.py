@@ -21,6 +21,10 @@ MASS = 0.25
 """Of a cluster at the largest and the smallest contribution, as for ``kurtosis_t``."""
 
 
+LEAST_DEGREES = 0.05
+"""Of freedom, of one row that holds nearly all of the weight: Student's quantiles are astronomic, but numbers."""
+
+
 def places(statistic: Statistic, prepared: Any, layout: Layout) -> Places:
     """Return the places of the quantiles whose sum a statistic is, of one data set; host arrays or traced ones."""
     terms = quantile_terms(statistic)
@@ -85,7 +89,7 @@ def _covariance(apart: Any, once: Any, twice: Any, layout: Layout) -> tuple[Any,
     xp, total, n = namespace(apart), once.sum(), layout.n_units
     if layout.units is None and layout.strata is None:
         covariance = xp.matmul((twice[:, None] * apart).T, apart) / total**2 * (n / (n - 1))
-        return covariance, xp.asarray(layout.effective_size - 1.0)
+        return covariance, xp.asarray(max(layout.effective_size - 1.0, LEAST_DEGREES))
     weighed = once[:, None] * apart
     if layout.units is not None:
         weighed = Layout(layout.n, layout.units).sum_rows(weighed, n)

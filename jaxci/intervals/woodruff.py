@@ -18,6 +18,7 @@ ROUNDING = 1e-12
 """Shares apart by less are equal."""
 
 SCALES = ("natural", "logit")
+ENDS = ("range", "values")
 
 
 def _moved(share: Any, apart: Any, scale: str) -> Any:
@@ -35,15 +36,23 @@ class Place(NamedTuple):
     values: Any
     share: Any
 
-    def first_at(self, share: Any) -> Any:
-        """Return the first value (...) up to which at least ``share`` (...) of the weight lies; -inf where all do."""
-        return self._value(share - ROUNDING, "left", share <= 0, -np.inf)
+    def first_at(self, share: Any, ends: str = "range") -> Any:
+        """Return the first value (...) up to which at least ``share`` (...) of the weight lies.
 
-    def first_above(self, share: Any) -> Any:
-        """Return the first value (...) up to which more than ``share`` (...) of the weight lies; inf where none has."""
-        return self._value(share + ROUNDING, "right", share >= 1, np.inf)
+        Where all have so much it is the first, or with ``ends`` at the range of the statistic -inf.
+        """
+        found = self._value(share - ROUNDING, "left")
+        return found if ends == "values" else namespace(found).where(share <= 0, -np.inf, found)
 
-    def _value(self, share: Any, side: str, beyond: Any, end: float) -> Any:
+    def first_above(self, share: Any, ends: str = "range") -> Any:
+        """Return the first value (...) up to which more than ``share`` (...) of the weight lies.
+
+        Where none has so much it is the last, or with ``ends`` at the range of the statistic inf.
+        """
+        found = self._value(share + ROUNDING, "right")
+        return found if ends == "values" else namespace(found).where(share >= 1, np.inf, found)
+
+    def _value(self, share: Any, side: str) -> Any:
         xp, n = namespace(self.share), self.values.shape[-1]
         if xp is np:
             flat = self.share.reshape(-1, n), np.broadcast_to(share, self.share.shape[:-1]).ravel()
@@ -53,8 +62,7 @@ class Place(NamedTuple):
             at = xp.asarray(share)[..., None]
             before = self.share < at if side == "left" else self.share <= at
             place = xp.sum(before, axis=-1)
-        found = xp.take_along_axis(self.values, xp.minimum(place, n - 1)[..., None], axis=-1)[..., 0]
-        return xp.where(beyond, end, found)
+        return xp.take_along_axis(self.values, xp.minimum(place, n - 1)[..., None], axis=-1)[..., 0]
 
     def at(self, share: Any) -> Any:
         """Return the quantile (...), halfway between two values that share the place."""
@@ -78,7 +86,7 @@ class Places:
     correlations: Any
     degrees: Any
 
-    def distances(self, step: Any, scale: str = "natural") -> tuple[Any, Any]:
+    def distances(self, step: Any, scale: str = "natural", ends: str = "range") -> tuple[Any, Any]:
         """Return how far ``step`` (...) standard errors of shares lie below and above the sum of the quantiles (...).
 
         Zou's combination (2008) of the intervals of its terms: the root of the sum of squares, with their correlations.
@@ -86,8 +94,8 @@ class Places:
         xp, below, above = namespace(self.errors), [], []
         for number, (place, factor, q) in enumerate(zip(self.places, self.factors, self.shares, strict=True)):
             apart, middle = step * self.errors[..., number], place.at(q)
-            low = abs(factor) * (middle - place.first_at(_moved(q, -apart, scale)))
-            high = abs(factor) * (place.first_above(_moved(q, apart, scale)) - middle)
+            low = abs(factor) * (middle - place.first_at(_moved(q, -apart, scale), ends))
+            high = abs(factor) * (place.first_above(_moved(q, apart, scale), ends) - middle)
             if self.even:
                 low = high = (low + high) / 2
             low, high = (low, high) if factor > 0 else (high, low)
@@ -129,8 +137,11 @@ class Woodruff(Method):
     Attributes
     ----------
     scale : {"natural", "logit"}
-        Scale on which the share is moved. On the natural one it may leave (0, 1), of extreme quantiles and of few
-        clusters: the end is then that of the range. On the logit scale ends are always among the values.
+        Scale on which the share is moved. On the natural one it may leave (0, 1), of extreme quantiles and of few rows
+        or clusters; on the logit scale it does not, but few rows are covered too seldom by that.
+    ends : {"range", "values"}
+        Where an interval ends on the side on which the share leaves (0, 1): with the range of the statistic, or with
+        the last of the values. With the values it covers as often as any interval among these can.
 
     Notes
     -----
@@ -152,6 +163,7 @@ class Woodruff(Method):
     """
 
     scale: str = static(default="natural")
+    ends: str = static(default="range")
 
     name = "woodruff"
     of_differences = True
@@ -161,6 +173,7 @@ class Woodruff(Method):
 
     def __post_init__(self) -> None:
         check_choice("scale", self.scale, SCALES)
+        check_choice("ends", self.ends, ENDS)
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is no sum of quantiles."""
@@ -180,11 +193,11 @@ class Woodruff(Method):
         down, up = (step * evidence.xp.ones_like(found.errors[..., 0]) for step in student_steps(found.degrees, tails))
         if len(found.places) == 1:
             ((place,), (q,)), error = (found.places, found.shares), found.errors[..., 0]
-            low = place.first_at(_moved(q, -down * error, self.scale))
-            high = place.first_above(_moved(q, up * error, self.scale))
+            low = place.first_at(_moved(q, -down * error, self.scale), self.ends)
+            high = place.first_above(_moved(q, up * error, self.scale), self.ends)
         else:
-            low = evidence.estimate - found.distances(down, self.scale)[0]
-            high = evidence.estimate + found.distances(up, self.scale)[1]
+            low = evidence.estimate - found.distances(down, self.scale, self.ends)[0]
+            high = evidence.estimate + found.distances(up, self.scale, self.ends)[1]
         low, high = (evidence.xp.where(evidence.xp.isnan(evidence.estimate), np.nan, end) for end in (low, high))
         return open_sides(low, high, tails, evidence.statistic.bounds)
 
@@ -194,5 +207,5 @@ class Woodruff(Method):
             return ()
         return (
             f"too few rows tell what lies beyond the quantile, so that the {self.name!r} interval ends where the range "
-            "does; scale='logit' ends at a value",
+            "does; ends='values' ends at the last value",
         )

@@ -909,11 +909,11 @@ def test_auto_gives_up_formulas_for_dependent_rows(statistic, given, word):
     result = interval(statistic, *data, **given)
     if word == "weighted" and statistic == "accuracy":  # Wilson's formula allows for weights
         assert result.method == "wilson"
-    elif "groups" in given and statistic == "median":
-        assert result.method == Woodruff(scale="logit")
-        word = "rows in clusters"
+    elif statistic == "median":
+        assert result.method == (Woodruff(scale="logit") if "groups" in given else Woodruff(ends="values"))
+        word = "rows in clusters" if "groups" in given else "rows with weights"
     else:
-        assert result.method == ("percentile" if statistic == "median" else "proper_bayesian")
+        assert result.method == "proper_bayesian"
     assert word in result.reason
 
 
