@@ -75,11 +75,13 @@ def errors_of(estimates: Sequence[IntervalResult], ends: Ends, level: float) -> 
     return np.nan_to_num(np.where(known > 0, known, as_wide), nan=0.0, posinf=0.0)
 
 
-def independent(estimates: Sequence[IntervalResult], ends: Ends, level: float) -> Apart:
+def independent(
+    estimates: Sequence[IntervalResult], ends: Ends, level: float, along: np.ndarray | None = None
+) -> Apart:
     """Return differences of G groups, of what is left without each, and of all rows, where groups are independent.
 
-    All rows are a mean of groups by size, to the first order; what is left without one is that of the others. Draws
-    are normal.
+    What is left without a group is a mean of the others by size, to the first order; so are all rows, unless they are
+    known to be correlated ``along`` (G,) with each. Draws are normal.
     """
     size = len(estimates) // 2
     sizes = sizes_of(estimates[:size])
@@ -90,6 +92,8 @@ def independent(estimates: Sequence[IntervalResult], ends: Ends, level: float) -
     parts = shares / np.where(totals > 0, totals, 1.0) * errors[:size]
     lengths = np.sqrt(np.sum(parts**2, axis=1, keepdims=True))
     parts = parts / np.where(lengths > 0, lengths, 1.0)
+    if along is not None:
+        parts[-1] = along
     known = parts @ parts.T
 
     drawn, weights = _normal_draws(size), sizes * errors[:size]
@@ -101,6 +105,8 @@ def independent(estimates: Sequence[IntervalResult], ends: Ends, level: float) -
     draws[size:-1] += total
     draws[-1] = total
     draws[size:] *= scales[:, None]
+    if along is not None:
+        draws[-1] = errors[-1] * (along @ drawn)
 
     def difference(i: np.ndarray, j: np.ndarray, together: float) -> Difference:
         return recovered(ends.at(i), ends.at(j), known[i, j], level, widening(level, together))
@@ -156,11 +162,12 @@ def _part(ends: Ends, share: np.ndarray) -> Ends:
 
 
 def compared(
-    estimates: Sequence[IntervalResult], few: np.ndarray, apart: Apart, level: float, most: float
+    estimates: Sequence[IntervalResult], few: np.ndarray, apart: Apart, level: float, most: float, between: bool
 ) -> tuple[list[tuple[Contrast, Contrast]], tuple[int, int, tuple[float, float, float]] | None]:
     """Return the differences of every group to the rest and to all rows, and the largest gap between groups.
 
-    No difference is larger than ``most``, the range of the statistic; none is known of what is ``few``.
+    No difference is larger than ``most``, the range of the statistic; none is known of what is ``few``, or leaves few. Where all rows
+    lie ``between`` a group and the rest, its difference to both has one sign, and the same p-values.
     """
     size = len(estimates) // 2
 
@@ -168,16 +175,18 @@ def compared(
         which = list(zip(range(size), targets, strict=True))
         i, j = np.transpose(which)
         found = apart.difference(i, j, apart.together(which, level))
-        unknown = few[i] | few[j]
+        unknown = few[i] | few[size + i] | few[j]
         found = Difference(*(np.where(unknown, np.nan, x) for x in found))
         columns = (found.estimate, found.low, found.high, found.pvalue, apart.adjusted(which, found))
         return [Contrast(*row) for row in np.transpose(columns).tolist()]
 
-    whole = estimates[-1].estimate
-    both = [
-        (_within(rest, most), _within(_to_whole(rest, own.estimate - whole), most))
-        for rest, own in zip(contrasts(range(size, 2 * size)), estimates[:size], strict=True)
-    ]
+    to_rest = contrasts(range(size, 2 * size))
+    if between:
+        apart_of = [own.estimate - estimates[-1].estimate for own in estimates[:size]]
+        to_whole = [_to_whole(*one) for one in zip(to_rest, apart_of, strict=True)]
+    else:
+        to_whole = contrasts([2 * size] * size)
+    both = [(_within(rest, most), _within(whole, most)) for rest, whole in zip(to_rest, to_whole, strict=True)]
     seen = [g for g in range(size) if not (few[g] or math.isnan(estimates[g].confidence_interval.low))]
     if len(seen) < 2:
         return both, None

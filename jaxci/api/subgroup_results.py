@@ -37,8 +37,9 @@ class Subgroup:
     result : IntervalResult
         Estimate and interval of the group alone.
     rest, whole : Contrast
-        Its difference to all other rows, and to all rows: the first on the scale of the second's estimate, so that both
-        have the same p-values (none where their estimates differ in sign).
+        Its difference to all other rows, and to all rows. Of ratios of sums the second is the first on the scale of its
+        own estimate, so that both have the same p-values (none where their estimates differ in sign); of other metrics,
+        which of all rows need not lie between both, it has an interval and p-values of its own.
     least : float
         The smallest adjusted p-value that the draws behind it can show.
     """

@@ -19,13 +19,14 @@ from jaxci.api.readers.layout import arranged
 from jaxci.api.subgroup_differences import compared, errors_of, independent, of_clusters, sizes_of, widening
 from jaxci.api.subgroup_results import Gap, Subgroup, SubgroupTable
 from jaxci.checks import check_distinct, shown
+from jaxci.inference.design import unit_influence
 from jaxci.inference.engine import intervals
 from jaxci.inference.joint import joint_replicates
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import NoInterval
-from jaxci.intervals.capabilities import knows_mistakes, scores_absent_classes
+from jaxci.intervals.capabilities import knows_mistakes, lies_between, scores_absent_classes
 from jaxci.intervals.differences import Ends
 from jaxci.intervals.multiple import FEW, bonferroni_level
 from jaxci.printing import ConfidenceInterval
@@ -103,13 +104,32 @@ class Rows:
         Resamples are of clusters, which take their rows of all groups along.
         """
         assert self.groups is not None
-        units = np.unique(self.groups, return_inverse=True)[1].astype(np.int32)
-        given = self.columns["sample_weight"]
-        weights = np.ones(len(codes)) if given is None else given.astype(float)
         masks = [codes == g for g in range(size)]
-        masks += [~mask for mask in masks] + [np.ones(len(codes), bool)]
-        layouts = [Layout(len(codes), units, None, np.where(mask, weights, 0.0)) for mask in masks]
+        masks += [~mask for mask in masks]
+        layouts = self._layouts([*masks, np.ones(len(codes), bool)])
         return joint_replicates(request.statistic, [self.sample] * len(layouts), layouts, self.settings, self.source)
+
+    def _layouts(self, masks: Sequence[np.ndarray]) -> list[Layout]:
+        """Return layouts of all rows in which only those of a mask (n,) weigh anything."""
+        units = None if self.groups is None else np.unique(self.groups, return_inverse=True)[1].astype(np.int32)
+        given = self.columns["sample_weight"]
+        weights = np.ones(self.sample.n) if given is None else given.astype(float)
+        return [Layout(self.sample.n, units, None, np.where(mask, weights, 0.0)) for mask in masks]
+
+    def along_whole(self, statistic: Statistic, codes: np.ndarray, size: int) -> np.ndarray | None:
+        """Return the correlations (G,) of a statistic of G independent groups with that of all rows.
+
+        By the influence of each row, or cluster, on both; None where it is not known.
+        """
+        layouts = self._layouts([*(codes == g for g in range(size)), np.ones(len(codes), bool)])
+        found = [unit_influence(statistic, self.sample, layout) for layout in layouts]
+        known = [one for one in found if one is not None]
+        if len(known) < len(found):
+            return None
+        lengths = np.array([np.linalg.norm(one) for one in known])
+        both = np.array([one @ known[-1] for one in known[:-1]])
+        scale = lengths[:-1] * lengths[-1]
+        return np.divide(both, scale, out=np.zeros(size), where=scale > 0)
 
     def without_classes(self, codes: np.ndarray, size: int) -> np.ndarray:
         """Return whether G groups, what is left without each, and all rows (2 G + 1,) lack a class that rows have."""
@@ -167,6 +187,7 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
                 fewer = f"groups of fewer than {LEAST} {what} in {name!r}, or without variation, are"
                 said.append(f"{fewer} not compared by {request.name!r}")
             few |= without
+            between = lies_between(request.statistic)
             if shared:
                 replicates = rows.shared(request, codes, len(labels))
                 apart = of_clusters(ends, replicates, rows.n_clusters, level, not _is_bounded_mean(request.statistic))
@@ -175,8 +196,10 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
                 if ordered or np.isnan([one.standard_error for one in estimates]).any():
                     parts = [*members, *(np.flatnonzero(codes != g) for g in range(len(labels))), np.arange(len(codes))]
                     ends = _reaching(ends, rows.at(bonferroni_level(level, len(labels)), request), parts, level)
-                apart = independent(estimates, ends, level)
-            entries, gap = compared(estimates, few, apart, level, float(np.diff(request.statistic.bounds)[0]))
+                along = None if between else rows.along_whole(request.statistic, codes, len(labels))
+                apart = independent(estimates, ends, level, along)
+            most = float(np.diff(request.statistic.bounds)[0])
+            entries, gap = compared(estimates, few, apart, level, most, between)
             for label, one, size, (to_rest, to_whole) in zip(labels, own, sizes_of(own), entries, strict=True):
                 found.append(Subgroup(name, str(label), int(size), one, to_rest, to_whole, apart.least))
             if gap is not None:

@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from jaxci.inference.program import of_sample
 from jaxci.inference.slopes import slopes
+from jaxci.intervals.capabilities import quantile_terms
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import OrderStatistic
@@ -53,6 +55,31 @@ def row_influence(statistic: Statistic, sample: Sample) -> np.ndarray:
     if isinstance(statistic, OrderStatistic):
         return np.asarray(statistic.ordered_values(sample))
     return natural_values(statistic, sample)
+
+
+def unit_influence(statistic: Statistic, sample: Sample, layout: Layout) -> np.ndarray | None:
+    """Return the influence (U,) of every row, or cluster, of a layout with weights on a statistic, up to a factor.
+
+    Of a quantile the share below it; None where there is no formula.
+    """
+    if not statistic.smooth:
+        terms = quantile_terms(statistic)
+        if len(terms) != 1 or layout.row_weights is None:
+            return None
+        assert isinstance(statistic, OrderStatistic)
+        values, ((_, q, _),) = np.asarray(statistic.ordered_values(sample)), terms
+        found = layout.row_weights * ((values <= _quantile(values, layout.row_weights, float(q))) - q)
+        return found if layout.units is None else layout.sum_rows(found[:, None], layout.n_units)[:, 0]
+    with jax.enable_x64(True):
+        found = np.asarray(slopes(of_sample(statistic, sample, layout))[1])[0, : layout.n_units]
+    return found if np.isfinite(found).all() else None
+
+
+def _quantile(values: np.ndarray, weights: np.ndarray, q: float) -> float:
+    """Return the first of the ``values`` (n,) up to which a share q of the weight lies."""
+    order = np.argsort(values)
+    through = np.cumsum(weights[order])
+    return float(values[order][min(np.searchsorted(through, q * through[-1]), len(values) - 1)])
 
 
 def natural_values(statistic: Statistic, sample: Sample) -> np.ndarray:

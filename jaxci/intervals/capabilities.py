@@ -64,6 +64,15 @@ def is_whole_auc(statistic: Statistic) -> bool:
     return isinstance(statistic, BinaryRanking) and statistic.is_whole_area
 
 
+def lies_between(statistic: Statistic) -> bool:
+    """Whether all rows have a value between those of the two parts that they consist of, as ratios of sums have."""
+    if isinstance(statistic, MeanStatistic):
+        return True
+    return isinstance(statistic, TableStatistic) and (
+        statistic.is_ratio or statistic.is_proportion or statistic.is_count_ratio
+    )
+
+
 def is_debiased_calibration(statistic: Statistic) -> TypeGuard[Calibration]:
     """Whether the statistic is the root mean squared calibration error, whose mean square is unbiased."""
     return isinstance(statistic, Calibration) and statistic.debiased
