@@ -166,8 +166,8 @@ def compared(
 ) -> tuple[list[tuple[Contrast, Contrast]], tuple[int, int, tuple[float, float, float]] | None]:
     """Return the differences of every group to the rest and to all rows, and the largest gap between groups.
 
-    No difference is larger than ``most``, the range of the statistic; none is known of what is ``few``, or leaves few. Where all rows
-    lie ``between`` a group and the rest, its difference to both has one sign, and the same p-values.
+    No difference is larger than ``most``, the range of the statistic; none is known of what is ``few``, or leaves few.
+    Where all rows lie ``between`` a group and the rest, its difference to both has one sign, and the same p-values.
     """
     size = len(estimates) // 2
 
