@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from jaxci.inference.choice_of_many_rows import (
-    FEW_MISRANKED,
     MANY_CLUSTERS,
     MOST_SMOOTH_DRAWS,
     is_large,
@@ -17,15 +16,25 @@ from jaxci.inference.choice_of_many_rows import (
     ranks_many,
     scale_of,
 )
+from jaxci.inference.choice_of_weights import (
+    of_ranks_by_weight,
+    of_values_by_weight,
+    of_weighted_clusters,
+    of_weighted_deviation,
+    proper,
+)
 from jaxci.inference.design import row_influence
-from jaxci.inference.features import differ_little, features_of_rows, heaviest_tails, weights_go_with_scores
+from jaxci.inference.features import (
+    differ_little,
+    features_of_rows,
+    heaviest_tails,
+)
 from jaxci.inference.slopes import effective_units
 from jaxci.inference.standings import (
     Choice,
 )
 from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
 from jaxci.intervals.base import Tails
-from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import Basic, BCa, ExpandedPercentile, Percentile, Studentized, smallest_bank
 from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.capabilities import power_of_variance
@@ -72,12 +81,6 @@ LEAST_BANK = 399
 WITHOUT_DRAWS = "covered 20% to 98% in simulations of 400 classes of 5 to 50 rows"
 """What is said of these, as ``benchmarks/many_classes.py`` found."""
 
-WEIGHED_BY_SCORE = (
-    "weights go with the scores, so that the rows that decide may be few, or missing: 95% intervals covered 80% to "
-    "100% in simulations"
-)
-"""What is said of ranks of such rows, as ``benchmarks/weighted_ranks.py`` found."""
-
 LEAST_FOR_PIVOTS = 4
 """In fewer clusters most resamples are the data or one cluster, which has no standard error: of 2 clusters studentized
 intervals have no width, of 3 those of R2, correlations and standard deviations covered 64% to 77% of 100 data sets,
@@ -120,7 +123,7 @@ def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tail
         return Choice(Wilson(), f"increases with the proportion {statistic.share}: Wilson's score interval of that")
     enough = n_resamples >= smallest_bank(tails)
     if isinstance(statistic, TableStatistic) and statistic.has_extremes:
-        return _of_many_classes(statistic, layout, sample, enough=enough) or _proper(
+        return _of_many_classes(statistic, layout, sample, enough=enough) or proper(
             "a metric of a confusion table", layout
         )
     if isinstance(statistic, ScoreRanking):
@@ -203,11 +206,6 @@ def _of_influence(method: KurtosisT, what: str) -> Choice:
     return Choice(method, f"{why}, further out where few decide")
 
 
-def _proper(what: str, layout: Layout) -> Choice:
-    units = "rows" if layout.units is None else "clusters"
-    return Choice(ProperBayesian(), f"{what}: random weights of the {units}, and of a few that were not seen")
-
-
 def of_calibration(statistic: Calibration, rows: str = "", law: str = "the normal") -> Choice:
     """Choose for a calibration error of which no design tells, of ``rows`` that are not alike or not independent."""
     if statistic.debiased:
@@ -219,7 +217,7 @@ def of_calibration(statistic: Calibration, rows: str = "", law: str = "the norma
 
 def _choose_mean(statistic: MeanStatistic, layout: Layout, *, enough: bool) -> Choice:
     if np.isfinite(statistic.bounds).any() and layout.n < LARGE_MEAN and enough:
-        return _proper(f"a mean of bounded values (or its root) with n < {LARGE_MEAN}", layout)
+        return proper(f"a mean of bounded values (or its root) with n < {LARGE_MEAN}", layout)
     if is_mean(statistic) and layout.n < SMALL_MEAN:
         return Choice(T(), f"a mean with n < {SMALL_MEAN}")
     return Choice(
@@ -249,7 +247,7 @@ def _choose_ranking(
     counted = layout.counts is not None
     drawn = draws <= (MOST_SMOOTH_DRAWS if whole else MOST_DRAWS) and (enough or not whole) and not counted
     if statistic.has_extremes and rarest < few and drawn:
-        return _proper(f"ranks, {rarest} in the rarest class", layout)
+        return proper(f"ranks, {rarest} in the rarest class", layout)
     if whole and rarest < few:
         why = "too many rows to resample" if enough else "too few resamples for this level"
         return Choice(NewcombeAuc(), f"a ROC AUC, {rarest} in the rarest class, and {why}: Newcombe's score interval")
@@ -299,12 +297,17 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
             return Choice(SquareAndAdd(), f"{weighted}: {why}")
     if statistic.has_extremes and statistic.smooth and differ_little(statistic, sample, layout):
         return _of_alike_clusters(statistic, layout)
-    if layout.given == {"sample_weight"} and (ranked := _of_ranks_by_weight(statistic, layout, sample, weighted)):
+    if layout.given == {"sample_weight"} and (ranked := of_ranks_by_weight(statistic, layout, sample, weighted)):
         return ranked
     if is_large(statistic, layout, n_resamples) and (large := of_large(statistic, layout, sample)):
         return large
+    if weighed := of_values_by_weight(statistic, layout, sample, rows if layout.row_weights is None else weighted):
+        return weighed
     if statistic.has_extremes:
-        return _proper(weighted if kind == "weighted" else rows, layout)
+        found = proper(weighted if kind == "weighted" else rows, layout)
+        return found._replace(remark=of_weighted_clusters(statistic, layout))
+    if deviation := of_weighted_deviation(statistic, layout, weighted):
+        return deviation
     studentized = isinstance(statistic, MomentStatistic) and statistic.smooth and layout.given == {"groups"}
     studentized |= layout.given == {"groups", "sample_weight"} and power_of_variance(statistic) is not None
     if studentized and layout.n_units < LEAST_FOR_PIVOTS:
@@ -324,23 +327,6 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
     if layout.units is not None:
         return Choice(ExpandedPercentile(), f"{why}, further out as clusters are few")  # correlations among these
     return Choice(Percentile(), why)
-
-
-def _of_ranks_by_weight(statistic: Statistic, layout: Layout, sample: Sample, weighted: str) -> Choice | None:
-    """Choose for ranks of rows whose weights go with their scores; None for others.
-
-    A light sample of rows that weigh much may hold none of those: what was not seen weighs more than rows on average.
-    Where hardly any row is ranked wrongly, slopes tell nothing of rows that would be.
-    """
-    weights, method = layout.row_weights, KurtosisT(scale=scale_of(statistic))
-    if weights is None or not isinstance(statistic, ScoreRanking) or method.refusal(statistic) is not None:
-        return None
-    if not weights_go_with_scores(sample, weights):
-        return None
-    if sample.misranked < FEW_MISRANKED:
-        return _proper(weighted, layout)._replace(remark=WEIGHED_BY_SCORE)
-    why = f"{weighted}, and weights go with scores: influence, and Student's quantiles, further out where few decide"
-    return Choice(method, why, remark=WEIGHED_BY_SCORE)
 
 
 def _decided_by_few(statistic: Statistic, sample: Sample, layout: Layout) -> bool:

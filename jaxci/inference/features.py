@@ -56,15 +56,22 @@ def weights_go_with_scores(sample: Sample, weights: np.ndarray) -> bool:
     """Whether among rows of one of two classes ``weights`` (n,) rise or fall with the score, beyond chance."""
     if sample.n_classes != 2 or sample.y_score is None:
         return False
-    scores = np.asarray(sample.y_score)[: sample.n]
-    for code in (0, 1):
-        rows = sample.y_true[: sample.n] == code
-        ranks = stats.rankdata([scores[rows], weights[: sample.n][rows]], axis=1)
-        if rows.sum() > 1 and np.ptp(ranks, axis=1).all():
-            correlation = abs(float(np.corrcoef(ranks)[0, 1]))
-            if correlation >= max(GOES_WITH, GOES_SURELY / math.sqrt(rows.sum() - 1)):
-                return True
-    return False
+    scores, classes = np.asarray(sample.y_score)[: sample.n], (sample.y_true[: sample.n] == code for code in (0, 1))
+    return any(_go_together(scores[rows], weights[: sample.n][rows]) for rows in classes)
+
+
+def weights_go_with_values(statistic: MeanStatistic, sample: Sample, weights: np.ndarray) -> bool:
+    """Whether ``weights`` (n,) of rows rise or fall with the values that are averaged, beyond chance."""
+    return _go_together(np.asarray(statistic.row_values(sample))[: sample.n], weights[: sample.n])
+
+
+def _go_together(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether the ranks of two columns (n,) are correlated, beyond chance."""
+    ranks = stats.rankdata([one, other], axis=1)
+    if len(one) < 2 or not np.ptp(ranks, axis=1).all():
+        return False
+    correlation = abs(float(np.corrcoef(ranks)[0, 1]))
+    return correlation >= max(GOES_WITH, GOES_SURELY / math.sqrt(len(one) - 1))
 
 
 def heaviest_tails(statistic: Statistic, sample: Sample) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxci
-from jaxci.inference.choice_by_rules import WEIGHED_BY_SCORE
+from jaxci.inference.choice_of_weights import WEIGHED_BY_SCORE
 from jaxci.intervals.kurtosis import KurtosisT
 
 ROOT = Path(__file__).resolve().parents[2]
