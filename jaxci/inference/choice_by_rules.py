@@ -34,10 +34,10 @@ from jaxci.inference.standings import (
     Choice,
 )
 from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
-from jaxci.intervals.base import Tails
+from jaxci.intervals.base import Method, Tails
 from jaxci.intervals.bootstrap import Basic, BCa, ExpandedPercentile, Percentile, Studentized, smallest_bank
 from jaxci.intervals.calibration import SquaredGaps
-from jaxci.intervals.capabilities import power_of_variance
+from jaxci.intervals.capabilities import power_of_variance, quantile_order
 from jaxci.intervals.cards import MOST_CLASSES
 from jaxci.intervals.clustered_proportion import WilsonCluster
 from jaxci.intervals.delta import SCALES, Delta
@@ -48,6 +48,7 @@ from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.quantile import OrderStatistic, most_covered, needs_rows, smallest_n
 from jaxci.intervals.spread import LEAST, Bonett
+from jaxci.statistics import order
 from jaxci.statistics.base import MomentStatistic, Statistic, TableStatistic
 from jaxci.statistics.custom import FunctionStatistic
 from jaxci.statistics.layout import Layout
@@ -103,6 +104,13 @@ truth: percentiles covered none of 200 normal targets beside their true mean, th
 1 the latter covers more than percentiles (``benchmarks/rank_correlations.py``).
 """
 
+FEWEST = 6
+"""Fewer rows than any simulated design has."""
+OF_FEWEST = {2: "0% to 18%", 3: "0% to 94%", 4: "41% to 97%", 5: "53% to 98%"}
+"""How often 95% intervals of so few hold deviations, lengths and correlations, as ``benchmarks/few_rows.py`` found."""
+FEW_DEVIATIONS: dict[int, Method] = {3: KurtosisT(scale="log"), 4: Studentized()}
+"""For deviations of so few values, which percentiles hold in 23% to 46%."""
+
 LARGE_MEAN = 1000
 """From so many observations on the exact bootstrap of a bounded mean covers, which needs no draws."""
 
@@ -116,6 +124,16 @@ def of_association(statistic: Statistic) -> KurtosisT | None:
 
 def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
     """Choose for a statistic of independent rows without weights."""
+    found = _by_rules(statistic, layout, n_resamples, tails, sample)
+    unsure = power_of_variance(statistic) is not None or of_association(statistic) is not None
+    unsure |= isinstance(statistic, order.OrderStatistic) and quantile_order(statistic) is None
+    if layout.n >= FEWEST or not unsure or isinstance(found.method, Bonett):
+        return found
+    held = f"95% intervals of such statistics of {layout.n} rows covered {OF_FEWEST[layout.n]} in simulations"
+    return found._replace(remark=f"{layout.n} rows are fewer than tell how this statistic varies: {held}")
+
+
+def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
     n = layout.n
     if isinstance(statistic, TableStatistic) and statistic.is_proportion:
         if statistic.share is None:
@@ -135,6 +153,9 @@ def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tail
         return _delta(statistic, n) if counted else of_calibration(statistic)
     if Bonett().refusal(statistic) is None and n >= LEAST:
         return Choice(Bonett(), "a standard deviation or variance: Bonett's interval, by the kurtosis of the values")
+    if power_of_variance(statistic) is not None and n in FEW_DEVIATIONS:
+        method = FEW_DEVIATIONS[n]
+        return Choice(method, f"a standard deviation or variance of {n} values, too few for Bonett's interval")
     if OrderStatistic().refusal(statistic) is None:
         q = float(statistic.q)  # type: ignore[attr-defined]
         need = smallest_n(q, tails)

@@ -22,6 +22,8 @@ from jaxci.statistics.base import Statistic
 
 PARTS, ROUNDS = 16, 15
 """Parts into which the range of a bound is cut, and how often: from -1 to 1 down to the last digits."""
+LEAST_DISCORDANT = 6
+"""Of fewer discordant rows an exact test at 5% rejects nothing."""
 AT_ONCE = 128
 """Bounds of a share, or so, that are searched at once for a p-value."""
 
@@ -61,7 +63,8 @@ def paired_score_interval(
     Notes
     -----
     Asymptotic; by search. It excludes 0 where McNemar's test without a correction rejects, whose two-sided error at 5%
-    stays below .055 for n from 20 on (enumerated, whatever the share of discordant observations).
+    stays below .055 for n from 20 on where at most 80% of the observations are discordant (enumerated; up to .078 where
+    all are, and .125 of 4).
 
     References
     ----------
@@ -214,6 +217,15 @@ class Tango(ShareDifference):
     def from_outcomes(self, seen: PairedOutcomes, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
         return paired_score_interval(*seen.of_one, tails)
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say that so few rows tell the models apart that no exact test of them could."""
+        only_a, only_b = (float(x[0]) for x in evidence.outcomes.of_one[1:3])
+        total = only_a + only_b
+        if total >= LEAST_DISCORDANT or not (bounds.low[0] > 0 or bounds.high[0] < 0):
+            return ()
+        exact = 2 * float(special.bdtr(min(only_a, only_b), total, 0.5))
+        return (f"only {total:.0f} rows tell the models apart, and the exact sign test of these has p = {exact:.3g}",)
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the p-value of the score test, which is McNemar's without a correction."""
