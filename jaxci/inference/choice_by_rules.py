@@ -127,7 +127,7 @@ def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tail
     found = _by_rules(statistic, layout, n_resamples, tails, sample)
     unsure = power_of_variance(statistic) is not None or of_association(statistic) is not None
     unsure |= isinstance(statistic, order.OrderStatistic) and quantile_order(statistic) is None
-    if layout.n >= FEWEST or not unsure or isinstance(found.method, Bonett):
+    if layout.n >= FEWEST or not unsure or found.method.name == Bonett.name:
         return found
     held = f"95% intervals of such statistics of {layout.n} rows covered {OF_FEWEST[layout.n]} in simulations"
     return found._replace(remark=f"{layout.n} rows are fewer than tell how this statistic varies: {held}")

@@ -220,12 +220,12 @@ class Tango(ShareDifference):
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say that so few rows tell the models apart that no exact test of them could."""
-        only_a, only_b = (float(x[0]) for x in evidence.outcomes.of_one[1:3])
+        only_a, only_b = (round(float(x[0])) for x in evidence.outcomes.of_one[1:3])
         total = only_a + only_b
         if total >= LEAST_DISCORDANT or not (bounds.low[0] > 0 or bounds.high[0] < 0):
             return ()
         exact = 2 * float(special.bdtr(min(only_a, only_b), total, 0.5))
-        return (f"only {total:.0f} rows tell the models apart, and the exact sign test of these has p = {exact:.3g}",)
+        return (f"only {total} rows tell the models apart, and the exact sign test of these has p = {exact:.3g}",)
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the p-value of the score test, which is McNemar's without a correction."""
