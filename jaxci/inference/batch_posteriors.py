@@ -73,8 +73,8 @@ def posterior_cores(
         def of_one(
             data: tuple[Program, Any], weights: Any = weights, reach: Any = bounds, numbers: tuple[int, ...] = numbers
         ) -> tuple[jax.Array, ...]:
-            program, (size, class_sizes) = data
-            return program.posterior_cores(shared, PseudoUnits(weights, size, class_sizes, reach), numbers)
+            program, held = data
+            return program.posterior_cores(shared, PseudoUnits(weights, held, reach), numbers)
 
         held = jax.vmap(lambda one: jax.tree.map(jnp.asarray, sizes(one, layout)))(sample)
         if walks:

@@ -205,9 +205,6 @@ def _of_one_class(
     if one is None or not 2 < sample.n_classes <= MOST_CLASSES:
         return None
     found = choose(one[0], layout, n_resamples, tails, sample.against_rest(one[1]))
-    if found.method.prior is not None:  # what is added to two classes is not what is added to all cells of several
-        why = "the score of one class of several in clusters: Wilson's score interval at the effective number of rows"
-        found = Choice(WilsonCluster(), why)
     return None if found.method.refusal_of_rows(statistic, layout.given) else found
 
 

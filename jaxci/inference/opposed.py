@@ -30,7 +30,7 @@ def unseen_sizes(sample: Sample, layout: Layout, least: float = 0.0) -> np.ndarr
     one: what differs row by row would not be as bad as can be in a whole cluster. Where nothing varies, or all of a
     class is in one cluster, it is not known and counts as 1.
     """
-    held = np.asarray(sizes(sample, layout)[1])
+    held = np.asarray(sizes(sample, layout).of_class)
     if layout.units is None:
         return held
     stand = _standing(sample)

@@ -20,7 +20,7 @@ from jaxci.resampling.posterior import GammaTables, PosteriorOfBlocks, Posterior
 from jaxci.resampling.share_laws import BetaLaw
 from jaxci.special import namespace
 from jaxci.statistics.layout import Layout
-from jaxci.statistics.sample import PseudoUnits, Sample
+from jaxci.statistics.sample import PseudoUnits, Sample, UnitSizes
 from jaxci.statistics.sums import Bank
 
 
@@ -31,8 +31,7 @@ class Posterior:
     Attributes
     ----------
     program : Program
-    size, class_sizes : (), (K,) arrays
-        See :class:`~jaxci.statistics.sample.PseudoUnits`.
+    sizes : UnitSizes
     reach : (S, 2) array
         The same, of every statistic.
     ends : tuple of int
@@ -40,8 +39,7 @@ class Posterior:
     """
 
     program: Program
-    size: Any
-    class_sizes: Any
+    sizes: UnitSizes
     reach: Any
     ends: tuple[int, ...] = static()
 
@@ -56,7 +54,7 @@ class Posterior:
         unseen, shared = rows[:, units:].T, program.shared(Bank.of(rows[:, :units]))
         found = []
         for number, (start, end) in enumerate(zip((0, *self.ends[:-1]), self.ends, strict=True)):
-            joined = PseudoUnits(unseen[start:end], self.size, self.class_sizes, jnp.asarray(self.reach)[number])
+            joined = PseudoUnits(unseen[start:end], self.sizes, jnp.asarray(self.reach)[number])
             statistic, source = program.statistics[number], program.sources[program.where[number][0]]
             found.append(statistic.scaling(source)(program.posterior_cores(shared, joined, [number])[0]))
         values = jnp.stack(found)
@@ -111,8 +109,8 @@ def _joined(
     masses = [prior.masses(entry.statistic, sample.n_classes) for entry, prior in zip(entries, priors, strict=True)]
     reach = np.array([(prior.reach, prior.bounded_reach) for prior in priors])
     ends = tuple(int(end) for end in np.cumsum([len(one) for one in masses]))
-    size, class_sizes = sizes(sample, layout)
-    return Posterior(program, alike * size, alike * class_sizes, reach, ends), masses
+    held = UnitSizes(*(alike * size for size in sizes(sample, layout)))
+    return Posterior(program, held, reach, ends), masses
 
 
 def _prior(entry: Entry) -> Prior:
@@ -121,25 +119,26 @@ def _prior(entry: Entry) -> Prior:
     return entry.method.prior
 
 
-def sizes(sample: Sample, layout: Layout) -> tuple[Any, Any]:
-    """Return how many rows (or how much of their weight) a unit that was not seen holds, and of each class (K,).
+def sizes(sample: Sample, layout: Layout) -> UnitSizes:
+    """Return how many rows (or how much of their weight) a unit that was not seen holds.
 
     A cluster holds as many as clusters do on average, of a class as those that have any. A row weighs an effective row,
     ``sum w^2 / sum w``: where weights differ errors are rarer than rows. Host arrays, or traced ones.
     """
     n_classes = max(1, sample.n_classes)
     if layout.rows_are_units:
-        return np.float64(1.0), np.ones(n_classes)
+        return UnitSizes(np.float64(1.0), np.ones(n_classes), np.ones(n_classes))
     codes = np.zeros(layout.n, np.int64) if sample.n_classes == 0 else sample.y_true
     held = layout.count_codes(codes, n_classes, layout.n_units)
     xp = namespace(held)
+    rest = held.sum(axis=1, keepdims=True) - held
     if layout.units is None:
-        squares, totals = (held**2).sum(axis=0), held.sum(axis=0)
-        whole = squares.sum() / totals.sum()
-        return whole, np.where(totals > 0, squares / np.where(totals > 0, totals, 1.0), whole)
-    holding = (held > 0).sum(axis=0)
+        whole = (held**2).sum() / held.sum()
+        of_units = [((x**2).sum(axis=0), x.sum(axis=0)) for x in (held, rest)]
+        return UnitSizes(whole, *(np.where(y > 0, x / np.where(y > 0, y, 1.0), whole) for x, y in of_units))
     mean = held.sum() / (held > 0).any(axis=1).sum()
-    return mean, xp.where(holding > 0, held.sum(axis=0) / xp.maximum(holding, 1), mean)
+    of_units = [(x.sum(axis=0), (x > 0).sum(axis=0)) for x in (held, rest)]
+    return UnitSizes(mean, *(xp.where(y > 0, x / xp.maximum(y, 1), mean) for x, y in of_units))
 
 
 def draws_posterior(entry: Entry, layout: Layout) -> bool:

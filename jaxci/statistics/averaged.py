@@ -15,9 +15,12 @@ import numpy as np
 
 from jaxci.checks import ABSENT_CLASS, check_choice
 from jaxci.records import record, static
+from jaxci.resampling.kernels import in_blocks
 from jaxci.special import namespace, ratio
 from jaxci.statistics.base import CountRatio, Shares, Statistic
-from jaxci.statistics.confusion import ConfusionStatistic, OneVsRest, mean_defined, total
+from jaxci.statistics.confusion import ConfusionStatistic, OneVsRest, mean_defined, of_two, total
+from jaxci.statistics.sample import PseudoUnits
+from jaxci.statistics.sums import Bank
 
 AVERAGES = ("binary", "micro", "macro", "weighted", "class")
 
@@ -97,7 +100,9 @@ class AveragedStatistic(ConfusionStatistic):
     @property
     def against_rest(self) -> tuple[Statistic, int] | None:
         """The same score of two classes, and the class that is the positive one of them; None of others."""
-        return (dataclasses.replace(self, average="binary"), self.class_index) if self.average == "class" else None
+        if self.average != "class":
+            return None
+        return dataclasses.replace(self, average="binary", class_index=1), self.class_index
 
     @property
     def scored_class(self) -> int:
@@ -111,6 +116,27 @@ class AveragedStatistic(ConfusionStatistic):
     def counted(self, counts: OneVsRest) -> tuple[jax.Array, jax.Array]:
         """Return successes and trials of every class: of the ratio itself unless a leaf names another ``share``."""
         return self.fraction(counts)
+
+    def pseudo_masses(self, n_classes: int) -> tuple[float, ...]:
+        """Return the masses of rows that are right, and wrong: of one class out of several of it and of the rest."""
+        return super().pseudo_masses(2 if self.average == "class" else n_classes)
+
+    def posterior(self, prepared: Any, shared: Bank, unseen: PseudoUnits, whole: Any) -> jax.Array:
+        """Return the statistic (B,) with unseen rows: of one class those of it and of the rest, as of two classes."""
+        if self.average != "class":
+            return super().posterior(prepared, shared, unseen, whole)
+        known, k = prepared.without_rows(), self.class_index
+        rest, own = (jnp.asarray(sizes)[k] for sizes in (unseen.sizes.of_rest, unseen.sizes.of_class))
+        sums = prepared.bank_sums(shared)
+        weights = (unseen.weights * jnp.stack([rest, own, rest, own])[:, None]).astype(sums.dtype)
+        two = dataclasses.replace(self, average="binary")
+
+        def score(part: jax.Array) -> jax.Array:
+            added = part[-4:]
+            table = of_two(known.table(part[:-4]), k)
+            return two.score(table + jnp.stack([added[jnp.array([0, 2])], added[jnp.array([3, 1])]]))
+
+        return in_blocks(score, jnp.concatenate([sums, weights]))
 
     def check_classes(self, n_classes: int) -> None:
         """Raise where ``average`` and ``class_index`` do not fit ``n_classes``."""

@@ -64,6 +64,14 @@ class OneVsRest(NamedTuple):
         return OneVsRest(*(weight.sum(axis=0) for weight in self))
 
 
+def of_two(table: jax.Array, index: int) -> jax.Array:
+    """Return the table (2, 2, ...) of one class, the last, against the rest, from that of all (K, K, ...)."""
+    own, true, predicted = table[index, index], table[index].sum(axis=0), table[:, index].sum(axis=0)
+    missed, alarms = true - own, predicted - own
+    rest = total(table) - true - alarms
+    return jnp.stack([jnp.stack([rest, alarms]), jnp.stack([missed, own])])
+
+
 def total(table: jax.Array) -> jax.Array:
     """Return the whole weight (...) of a ``table`` (K, K, ...)."""
     return table.sum(axis=(0, 1))
@@ -135,7 +143,8 @@ class ConfusionStatistic(TableStatistic, OpposedStatistic):
         spread = jnp.where(other, table.sum(axis=0), 0.0)
         spread = jnp.where(spread.sum(axis=1, keepdims=True) > 0, spread, other)
         spread = (spread / spread.sum(axis=1, keepdims=True))[..., None]
-        sizes = unseen.size if self.has_fixed_trials else jnp.tile(jnp.asarray(unseen.class_sizes), 2)[:, None]
+        held = unseen.sizes
+        sizes = held.all if self.has_fixed_trials else jnp.tile(jnp.asarray(held.of_class), 2)[:, None]
         if size > 2 and not self.has_fixed_trials:
             sizes = sizes * jnp.tile(table.sum(axis=1) > 0, 2)[:, None]
         sums = prepared.bank_sums(shared)

@@ -17,7 +17,7 @@ from jaxci.statistics.sample import PseudoUnits, Sample
 
 def _unseen_rows(unseen: PseudoUnits, dtype: Any) -> jax.Array:
     """Return the weight (K, B) of the unseen rows of every class."""
-    return (unseen.weights * jnp.asarray(unseen.class_sizes)[:, None]).astype(dtype)
+    return (unseen.weights * jnp.asarray(unseen.sizes.of_class)[:, None]).astype(dtype)
 
 
 @record

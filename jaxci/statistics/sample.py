@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -156,6 +156,22 @@ class Sample:
         return Cells.observed(flat, (k, k))
 
 
+class UnitSizes(NamedTuple):
+    """How many rows (or how much of their weight) a unit that was not seen holds.
+
+    Attributes
+    ----------
+    all : ()
+        Of any class.
+    of_class, of_rest : (K,) arrays
+        Of each class, and of all others.
+    """
+
+    all: Any
+    of_class: Any
+    of_rest: Any
+
+
 @record
 class PseudoUnits:
     """Units that were not seen, one at each extreme of a statistic: the proper Bayesian bootstrap adds them to a bank.
@@ -164,16 +180,12 @@ class PseudoUnits:
     ----------
     weights : (P, B) array
         Weight of each in every resample.
-    size : ()
-        Rows (or their weight) that a unit holds that was not seen.
-    class_sizes : (K,) array
-        The same of each class.
+    sizes : UnitSizes
     reach : (2,) array
         How many ranges of the values beyond the extreme ones the extremes of a mean lie: where it has no bounds, and
         where it has any, at which they are cut.
     """
 
     weights: Any
-    size: Any
-    class_sizes: Any
+    sizes: UnitSizes
     reach: Any

@@ -97,7 +97,7 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
         """Return the core (B,) with units at both extremes."""
         total, first = prepared.bank_sums(shared)
         low, high = (end.astype(total.dtype) for end in self._extremes(prepared, unseen.reach))
-        below, above = (unseen.weights * unseen.size).astype(total.dtype)
+        below, above = (unseen.weights * unseen.sizes.all).astype(total.dtype)
         return (first + below * low + above * high) / (total + below + above)
 
     def _extremes(self, prepared: Features, reach: Any) -> tuple[jax.Array, jax.Array]:

@@ -661,16 +661,47 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
     assert int(said.stdout) < 3_000_000  # KiB; all 99 tables at once are 7 GB
 
 
-def test_one_class_of_several_in_clusters_is_not_judged_by_what_is_added_to_two():
-    """Weights of all cells of the table covered .72 to .86 of precisions, beside what cards say of two classes."""
+ONE_CLASS = ("f1", "precision", "recall", "jaccard")
+LAYOUTS_OF_ONE = {
+    "rows": {},
+    "groups": {"groups": np.arange(150) % 15},
+    "weights": {"sample_weight": 1.0 + np.arange(150) % 4},
+    "both": {"groups": np.arange(150) % 15, "sample_weight": 1.0 + np.arange(150) % 4},
+    "strata": {"strata": np.arange(150) % 3},
+}
+
+
+def of_four_classes(wrong):
     rng = np.random.default_rng(0)
-    groups = np.arange(100) % 10
-    wrong = np.sqrt(0.2) * rng.normal(size=10)[groups] + np.sqrt(0.8) * rng.normal(size=100) > 1.64
-    y = rng.choice(3, 100, p=[0.1, 0.45, 0.45])
-    guess = np.where(wrong, (y + rng.integers(1, 3, 100)) % 3, y)
-    with warnings.catch_warnings(action="ignore"):
-        table = jaxci.evaluate(y, guess, metrics=["precision_per_class"], groups=groups, n_resamples=199, rng=0)
-        two = jaxci.evaluate(y == 0, guess == 0, metrics=["precision"], groups=groups, n_resamples=199, rng=0)
-    assert two.rows[0].method == "proper_bayesian"
-    assert table.rows[0].method == "wilson_cluster"
-    assert np.isnan(table.rows[0].simulated_coverage)
+    y = rng.choice(4, 150, p=[0.1, 0.3, 0.3, 0.3])
+    return y, np.where(rng.random(150) < wrong, (y + rng.integers(1, 4, 150)) % 4, y)
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize("layout", LAYOUTS_OF_ONE)
+@pytest.mark.parametrize("wrong", [0.03, 0.2])
+@pytest.mark.parametrize("method", ["auto", "proper_bayesian"])
+def test_one_class_of_several_is_judged_as_of_two(layout, wrong, method):
+    """By the same cards, which judged class 1 alone, and by weights of the same four cells."""
+    y, guess = of_four_classes(wrong)
+    options = {"n_resamples": 499, "rng": 0, "method": method, **LAYOUTS_OF_ONE[layout]}
+    table = jaxci.evaluate(y, guess, metrics=[f"{name}_per_class" for name in ONE_CLASS], **options)
+    for k in range(4):
+        two = jaxci.evaluate(1 * (y == k), 1 * (guess == k), metrics=[*ONE_CLASS], **options)
+        for number, expected in enumerate(two):
+            found = table.rows[4 * number + k]
+            assert found.method == expected.method
+            assert found.estimate == pytest.approx(expected.estimate, rel=1e-12)
+            drawn = found.method == "proper_bayesian" and layout in ("rows", "strata")  # other numbers, by cells
+            tolerance = 0.05 if drawn else 0.002
+            np.testing.assert_allclose(found.confidence_interval, expected.confidence_interval, atol=tolerance)
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize("layout", ["rows", "strata"])
+def test_weights_of_one_class_of_several_have_the_law_of_two(layout):
+    y, guess = of_four_classes(0.1)
+    options = {"method": "proper_bayesian", "n_resamples": 99_999, "rng": 0, **LAYOUTS_OF_ONE[layout]}
+    found = jaxci.evaluate(y, guess, metrics=["f1_per_class"], **options).rows[0]
+    expected = jaxci.interval("f1", 1 * (y == 0), 1 * (guess == 0), **options)
+    np.testing.assert_allclose(found.confidence_interval, expected.confidence_interval, atol=0.004)

@@ -52,8 +52,7 @@ def posterior(statistic, sample, unseen, layout=None, reach=(1.0, 2.0), **own):
         program = of_units([statistic], prepared, layout, padded(layout.n_units))
         units = layout.n_units
         bank = Bank.of(jnp.asarray(np.pad(WEIGHTS[:, :units], ((0, 0), (0, padded(units) - units)))))
-        size, of_class = sizes(sample, layout)
-        joined = PseudoUnits(jnp.asarray(unseen), size, of_class, np.array(reach), **own)
+        joined = PseudoUnits(jnp.asarray(unseen), sizes(sample, layout), np.array(reach), **own)
         (core,) = program.posterior_cores(program.shared(bank), joined, [0])
         return np.asarray(statistic.scaling(program.sources[0])(core))
 
