@@ -17,9 +17,9 @@ from jaxci.inference.choice_of_many_rows import (
     scale_of,
 )
 from jaxci.inference.choice_of_weights import (
+    known_of_weights,
     of_ranks_by_weight,
     of_values_by_weight,
-    of_weighted_clusters,
     of_weighted_deviation,
     proper,
 )
@@ -326,7 +326,7 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
         return weighed
     if statistic.has_extremes:
         found = proper(weighted if kind == "weighted" else rows, layout)
-        return found._replace(remark=of_weighted_clusters(statistic, layout))
+        return found._replace(remark=known_of_weights(statistic, layout, sample))
     if deviation := of_weighted_deviation(statistic, layout, weighted):
         return deviation
     studentized = isinstance(statistic, MomentStatistic) and statistic.smooth and layout.given == {"groups"}

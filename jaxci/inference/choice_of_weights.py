@@ -43,10 +43,16 @@ def proper(what: str, layout: Layout) -> Choice:
     return Choice(ProperBayesian(), f"{what}: random weights of the {units}, and of a few that were not seen")
 
 
-def of_weighted_clusters(statistic: Statistic, layout: Layout) -> str | None:
-    """Say what was found of metrics of labels of weighted rows in clusters; None of others, and of many clusters."""
-    both = {"groups", "sample_weight"} <= layout.given and isinstance(statistic, TableStatistic)
-    return WEIGHTED_CLUSTERS if both and layout.n_units < MANY_CLUSTERS else None
+def known_of_weights(statistic: Statistic, layout: Layout, sample: Sample) -> str | None:
+    """Say what was found of labels of weighted rows in clusters, and of ranks with which weights go; None of others."""
+    weights = layout.row_weights
+    if weights is None:
+        return None
+    if isinstance(statistic, ScoreRanking):
+        told = layout.units is None and weights_go_with_scores(sample, weights)
+        return WEIGHED_BY_SCORE if told else None
+    few = layout.units is not None and layout.n_units < MANY_CLUSTERS and isinstance(statistic, TableStatistic)
+    return WEIGHTED_CLUSTERS if few else None
 
 
 def of_ranks_by_weight(statistic: Statistic, layout: Layout, sample: Sample, weighted: str) -> Choice | None:

@@ -18,10 +18,10 @@ SCORE = rng.normal(size=120) + 1.2 * Y
 RISING = 0.1 + 1 / (1 + np.exp(-SCORE))
 
 
-def chosen(weights, metric="roc_auc", score=SCORE):
+def chosen(weights, metric="roc_auc", score=SCORE, **given):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", jaxci.JaxciWarning)
-        found = jaxci.interval(metric, Y, score, sample_weight=weights, n_resamples=99, rng=0)
+        found = jaxci.interval(metric, Y, score, sample_weight=weights, n_resamples=99, rng=0, **given)
     return found.method, WEIGHED_BY_SCORE in found.warnings
 
 
@@ -38,6 +38,12 @@ def test_ranks_whose_weights_go_with_scores_are_served_by_slopes_with_a_remark(m
 def test_ranks_whose_weights_tell_nothing_of_scores_are_not(weights):
     method, told = chosen(weights)
     assert (method.name, told) == ("proper_bayesian", False)
+
+
+@pytest.mark.parametrize("weights", [RISING, np.random.default_rng(6).lognormal(size=120)])
+def test_strata_keep_random_weights_and_are_told_alike(weights):
+    method, told = chosen(weights, strata=np.arange(120) % 3)
+    assert (method.name, told) == ("proper_bayesian", weights is RISING)
 
 
 def test_good_models_allow_for_rows_that_were_not_seen():
