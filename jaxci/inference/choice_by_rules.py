@@ -24,15 +24,9 @@ from jaxci.inference.choice_of_weights import (
     proper,
 )
 from jaxci.inference.design import row_influence
-from jaxci.inference.features import (
-    differ_little,
-    features_of_rows,
-    heaviest_tails,
-)
+from jaxci.inference.features import differ_little, features_of_rows, heaviest_tails
 from jaxci.inference.slopes import effective_units
-from jaxci.inference.standings import (
-    Choice,
-)
+from jaxci.inference.standings import Choice
 from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
 from jaxci.intervals.base import Method, Tails
 from jaxci.intervals.bootstrap import Basic, BCa, ExpandedPercentile, Percentile, Studentized, smallest_bank

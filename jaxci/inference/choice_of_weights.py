@@ -29,9 +29,9 @@ WEIGHTED_DEVIATIONS = (
 """What is said of these, as ``benchmarks/weighted_values.py`` found."""
 
 WEIGHTED_CLUSTERS = (
-    "clusters of unlike weight: 95% intervals of metrics of labels covered 87% to 99% in simulations of "
+    "clusters of unlike weight: 95% intervals of metrics of labels covered 87% to 99% in simulations of 8 to 60 such "
+    "clusters"
 )
-WEIGHTED_CLUSTERS += "8 to 60 of them"
 """What is said of metrics of labels of these, as ``benchmarks/weighted_clusters.py`` found."""
 
 FURTHER = "and Student's quantiles, further out where few decide"
@@ -84,9 +84,8 @@ def of_values_by_weight(statistic: Statistic, layout: Layout, sample: Sample, ro
     if np.isfinite(statistic.bounds).all() or not weights_go_with_values(statistic, sample, weights):
         return None
     on = "log" if statistic.bounds[0] == 0 else "natural"
-    return Choice(
-        KurtosisT(scale=on), f"{rows}, and weights go with the values: influence on the {on} scale, {FURTHER}"
-    )
+    why = f"{rows}, and weights go with the values: influence on the {on} scale, {FURTHER}"
+    return Choice(KurtosisT(scale=on), why)
 
 
 def of_weighted_deviation(statistic: Statistic, layout: Layout, weighted: str) -> Choice | None:

@@ -132,4 +132,4 @@ def test_the_page_says_what_the_benchmark_found():
 
 def test_the_remark_on_weighted_clusters_says_what_the_benchmark_found():
     held = [100 * y["auto"][0] for x in results("weighted_clusters") for y in x["coverage, width, told"].values()]
-    assert f"covered {span(held)} in simulations of 8 to 60 of them" in WEIGHTED_CLUSTERS
+    assert f"covered {span(held)} in simulations of 8 to 60 such clusters" in WEIGHTED_CLUSTERS
