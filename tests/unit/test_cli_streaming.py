@@ -252,7 +252,7 @@ sys.exit(main(sys.argv[2:]))
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited and read as Linux does")
 def test_a_file_larger_than_the_memory_that_is_left_is_evaluated(tmp_path):
     rng = np.random.default_rng(0)
-    path, batch, room = tmp_path / "rows.csv", 10_000, 256 * 2**20
+    path, batch, room = tmp_path / "rows.csv", 10_000, 384 * 2**20
     names = np.array(
         ["a label that is long enough to fill the disk with it", "another label as long as the first one is"]
     )

@@ -873,7 +873,7 @@ LONG = np.random.default_rng(3).gamma(2.0, size=400)
         ("iqr", (X,), "percentile", "percentile"),
         ("trimmed_mean", (X,), "percentile", "percentile"),
         ("std", (X,), "bonett", "kurtosis"),
-        ("var", (X[:4],), "percentile", "percentile"),
+        ("var", (X[:4],), "studentized", "Bonett"),
         ("f1_macro", (Y3, A3), "proper_bayesian", "table"),
         ("roc_auc_ovr", (Y3, SCORE3), "proper_bayesian", "in the rarest class"),
         ("average_precision_macro", (np.tile(Y3, 30), np.tile(SCORE3, (30, 1))), "percentile", "100 or more"),
