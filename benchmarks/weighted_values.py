@@ -34,6 +34,10 @@ class Design(NamedTuple):
         if self.of == "values":
             weights = {"1/2 to 3/2": rng.uniform(0.5, 1.5, n), "lognormal": rng.lognormal(0, 0.7, n)}
             return LAWS[self.law].rvs(size=n, random_state=rng), weights[self.weights]
+        if self.law == "lognormal":
+            errors, apart = np.exp(0.7 * rng.normal(size=(2, n)))
+            power = {"rising": 1.5, "rising, few rows": 2.5, "falling": -1.5, "lognormal": 0.0}[self.weights]
+            return errors, errors**power * apart
         larger, factor = rng.random(n) < 0.5, {"ten times": 10.0, "twice": 2.0}[self.law]
         few, many = (0.1, 1.9) if factor > 2 else (0.5, 1.5)
         weights = {
@@ -47,6 +51,11 @@ class Design(NamedTuple):
 SIZES = (30, 100, 400)
 BY_ERROR = ("large errors weigh less", "large errors weigh more", "lognormal")
 DESIGNS = [Design("errors", law, weights, n) for law in ("ten times", "twice") for weights in BY_ERROR for n in SIZES]
+DESIGNS += [
+    Design("errors", "lognormal", weights, n)
+    for weights in ("rising", "rising, few rows", "falling", "lognormal")
+    for n in SIZES
+]
 DESIGNS += [Design("values", law, w, n) for law in LAWS for w in ("1/2 to 3/2", "lognormal") for n in (30, 100)]
 
 

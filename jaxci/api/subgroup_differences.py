@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import itertools
 import math
@@ -20,6 +21,18 @@ DRAWS = 100_000
 """Normal draws that the critical values of several differences are read from."""
 STILL = 1e-9
 """Share of its size below which the deviation of replicates is rounding."""
+
+
+class ToAll(enum.Enum):
+    """What is known of the difference of a group to all rows.
+
+    All rows lie ``BETWEEN`` the group and the rest, so that both differences have one sign, and the same p-values; it
+    has a law of its ``OWN``; or none of them is the case.
+    """
+
+    BETWEEN = enum.auto()
+    OWN = enum.auto()
+    UNKNOWN = enum.auto()
 
 
 class Apart(NamedTuple):
@@ -162,12 +175,11 @@ def _part(ends: Ends, share: np.ndarray) -> Ends:
 
 
 def compared(
-    estimates: Sequence[IntervalResult], few: np.ndarray, apart: Apart, level: float, most: float, between: bool
+    estimates: Sequence[IntervalResult], few: np.ndarray, apart: Apart, level: float, most: float, to_all: ToAll
 ) -> tuple[list[tuple[Contrast, Contrast]], tuple[int, int, tuple[float, float, float]] | None]:
     """Return the differences of every group to the rest and to all rows, and the largest gap between groups.
 
     No difference is larger than ``most``, the range of the statistic; none is known of what is ``few``, or leaves few.
-    Where all rows lie ``between`` a group and the rest, its difference to both has one sign, and the same p-values.
     """
     size = len(estimates) // 2
 
@@ -181,11 +193,12 @@ def compared(
         return [Contrast(*row) for row in np.transpose(columns).tolist()]
 
     to_rest = contrasts(range(size, 2 * size))
-    if between:
-        apart_of = [own.estimate - estimates[-1].estimate for own in estimates[:size]]
-        to_whole = [_to_whole(*one) for one in zip(to_rest, apart_of, strict=True)]
-    else:
+    if to_all is ToAll.OWN:
         to_whole = contrasts([2 * size] * size)
+    else:
+        apart_of = [own.estimate - estimates[-1].estimate for own in estimates[:size]]
+        scaled = _to_whole if to_all is ToAll.BETWEEN else _margins_of_rest
+        to_whole = [scaled(*one) for one in zip(to_rest, apart_of, strict=True)]
     both = [(_within(rest, most), _within(whole, most)) for rest, whole in zip(to_rest, to_whole, strict=True)]
     seen = [g for g in range(size) if not (few[g] or math.isnan(estimates[g].confidence_interval.low))]
     if len(seen) < 2:
@@ -211,14 +224,19 @@ def _to_whole(rest: Contrast, estimate: float) -> Contrast:
     """Return the difference of a group to all rows: that to the rest on the scale of its estimate, with its p-values.
 
     For a mean the scale is the share of the rows that are not in the group. Where both estimates differ in sign, or the
-    rest's is 0, there is no scale: the margins are those of the rest, on the safe side as all rows vary less, and there
-    are no p-values.
+    rest's is 0, there is no scale.
     """
     if estimate * rest.estimate > 0:
         scale = estimate / rest.estimate
         return rest._replace(estimate=estimate, low=scale * rest.low, high=scale * rest.high)
-    if estimate == rest.estimate:
-        return rest
+    return rest if estimate == rest.estimate else _margins_of_rest(rest, estimate)
+
+
+def _margins_of_rest(rest: Contrast, estimate: float) -> Contrast:
+    """Return the difference of a group to all rows with the margins of that to the rest, and without p-values.
+
+    That is on the safe side, as all rows vary less.
+    """
     below, above = rest.estimate - rest.low, rest.high - rest.estimate
     return rest._replace(
         estimate=estimate, low=estimate - below, high=estimate + above, pvalue=math.nan, adjusted=math.nan

@@ -16,7 +16,7 @@ from jaxci.api.readers.arrays import check_lengths
 from jaxci.api.readers.label_remarks import of_near_names
 from jaxci.api.readers.labels import label_values
 from jaxci.api.readers.layout import arranged
-from jaxci.api.subgroup_differences import compared, errors_of, independent, of_clusters, sizes_of, widening
+from jaxci.api.subgroup_differences import ToAll, compared, errors_of, independent, of_clusters, sizes_of, widening
 from jaxci.api.subgroup_results import Gap, Subgroup, SubgroupTable
 from jaxci.checks import check_distinct, shown
 from jaxci.inference.design import unit_influence
@@ -26,7 +26,7 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import NoInterval
-from jaxci.intervals.capabilities import knows_mistakes, lies_between, scores_absent_classes
+from jaxci.intervals.capabilities import is_exaggerated, knows_mistakes, lies_between, scores_absent_classes
 from jaxci.intervals.differences import Ends
 from jaxci.intervals.multiple import FEW, bonferroni_level
 from jaxci.printing import ConfidenceInterval
@@ -122,14 +122,31 @@ class Rows:
         By the influence of each row, or cluster, on both; None where it is not known.
         """
         layouts = self._layouts([*(codes == g for g in range(size)), np.ones(len(codes), bool)])
-        found = [unit_influence(statistic, self.sample, layout) for layout in layouts]
-        known = [one for one in found if one is not None]
-        if len(known) < len(found):
-            return None
+        known = []
+        for layout in layouts:
+            influence = unit_influence(statistic, self.sample, layout)
+            if influence is None:
+                return None
+            known.append(self._spread(influence, layout))
         lengths = np.array([np.linalg.norm(one) for one in known])
         both = np.array([one @ known[-1] for one in known[:-1]])
         scale = lengths[:-1] * lengths[-1]
         return np.divide(both, scale, out=np.zeros(size), where=scale > 0)
+
+    def _spread(self, influence: np.ndarray, layout: Layout) -> np.ndarray:
+        """Return what units contribute (U,) as they vary: rows of a frequency apart, within strata from their mean."""
+        assert layout.row_weights is not None
+        if self.groups is not None:
+            return influence
+        weights, strata = layout.row_weights, self.columns["strata"]
+        counts = weights if self.weight_type == "frequency" else (weights > 0).astype(float)
+        each = np.divide(influence, counts, out=np.zeros(len(counts)), where=counts > 0)
+        if strata is not None:
+            codes = np.unique(strata, return_inverse=True)[1]
+            held = np.bincount(codes, counts)
+            mean = np.divide(np.bincount(codes, influence), held, out=np.zeros(len(held)), where=held > 0)
+            each = each - mean[codes]
+        return each * np.sqrt(counts)
 
     def without_classes(self, codes: np.ndarray, size: int) -> np.ndarray:
         """Return whether G groups, what is left without each, and all rows (2 G + 1,) lack a class that rows have."""
@@ -187,7 +204,12 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
                 fewer = f"groups of fewer than {LEAST} {what} in {name!r}, or without variation, are"
                 said.append(f"{fewer} not compared by {request.name!r}")
             few |= without
-            between = lies_between(request.statistic)
+            if is_exaggerated(request.statistic):
+                said.append(
+                    f"{request.name!r} is larger the fewer rows there are: groups of {name!r} are not compared by it"
+                )
+                few[:] = True
+            to_all = ToAll.BETWEEN if lies_between(request.statistic) else ToAll.OWN
             if shared:
                 replicates = rows.shared(request, codes, len(labels))
                 apart = of_clusters(ends, replicates, rows.n_clusters, level, not _is_bounded_mean(request.statistic))
@@ -196,10 +218,13 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
                 if ordered or np.isnan([one.standard_error for one in estimates]).any():
                     parts = [*members, *(np.flatnonzero(codes != g) for g in range(len(labels))), np.arange(len(codes))]
                     ends = _reaching(ends, rows.at(bonferroni_level(level, len(labels)), request), parts, level)
-                along = None if between else rows.along_whole(request.statistic, codes, len(labels))
+                along = None
+                if to_all is ToAll.OWN:
+                    along = rows.along_whole(request.statistic, codes, len(labels))
+                    to_all = ToAll.UNKNOWN if along is None else ToAll.OWN
                 apart = independent(estimates, ends, level, along)
             most = float(np.diff(request.statistic.bounds)[0])
-            entries, gap = compared(estimates, few, apart, level, most, between)
+            entries, gap = compared(estimates, few, apart, level, most, to_all)
             for label, one, size, (to_rest, to_whole) in zip(labels, own, sizes_of(own), entries, strict=True):
                 found.append(Subgroup(name, str(label), int(size), one, to_rest, to_whole, apart.least))
             if gap is not None:

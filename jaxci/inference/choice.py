@@ -46,7 +46,7 @@ from jaxci.intervals.base import Method, NoInterval, Tails
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import BC, Basic, BCa, ExpandedPercentile, Percentile, smallest_bank
 from jaxci.intervals.calibration import SquaredGaps
-from jaxci.intervals.cards import CLUSTERED, MOST_CLASSES, Features, Standing, cards, name_on_cards
+from jaxci.intervals.cards import CLUSTERED, Features, Standing, cards, name_on_cards
 from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, WilsonCluster
 from jaxci.intervals.delta import Delta
 from jaxci.intervals.exact import Exact
@@ -202,7 +202,7 @@ def _of_one_class(
 ) -> Choice | None:
     """Choose for the score of one class out of several as for that of two, it and the rest; None for others."""
     one = statistic.against_rest
-    if one is None or not 2 < sample.n_classes <= MOST_CLASSES:
+    if one is None or sample.n_classes <= 2:
         return None
     found = choose(one[0], layout, n_resamples, tails, sample.against_rest(one[1]))
     return None if found.method.refusal_of_rows(statistic, layout.given) else found

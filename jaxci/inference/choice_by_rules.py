@@ -147,7 +147,7 @@ def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
         return _delta(statistic, n) if counted else of_calibration(statistic)
     if Bonett().refusal(statistic) is None and n >= LEAST:
         return Choice(Bonett(), "a standard deviation or variance: Bonett's interval, by the kurtosis of the values")
-    if power_of_variance(statistic) is not None and n in FEW_DEVIATIONS:
+    if power_of_variance(statistic) is not None and n in FEW_DEVIATIONS and _all_differ(sample):
         method = FEW_DEVIATIONS[n]
         return Choice(method, f"a standard deviation or variance of {n} values, too few for Bonett's interval")
     if OrderStatistic().refusal(statistic) is None:
@@ -176,6 +176,11 @@ def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     if statistic.smooth and isinstance(statistic, FunctionStatistic):
         return Choice(BCa(), "no formula for a function of your own: the bootstrap, corrected for bias and skewness")
     return Choice(Percentile(), "no formula for this statistic: the percentile bootstrap")
+
+
+def _all_differ(sample: Sample) -> bool:
+    """Whether no value occurs twice."""
+    return sample.values is not None and len(np.unique(sample.values[: sample.n])) == sample.n
 
 
 def _of_many_classes(statistic: Statistic, layout: Layout, sample: Sample, *, enough: bool) -> Choice | None:

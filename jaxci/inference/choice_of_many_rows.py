@@ -85,7 +85,7 @@ def _beyond(statistic: Statistic, layout: Layout, tails: Tails) -> str | None:
     down, up = student_steps(max(size - 1, LEAST_DEGREES), tails)
     for step, share, chance, side in ((up, 1 - q, tails.upper, "above"), (down, q, tails.lower, "below")):
         if step * error >= share and (missed := (1 - share) ** n) > chance:
-            where = f"{side} all values, at which the interval ends, in {100 * missed:.2g}% of data sets of {n} rows"
+            where = f"{side} all values, at which the interval ends, in {100 * missed:.3g}% of data sets of {n} rows"
             return f"the quantile lies {where}" + ", more if such rows weigh more" * (layout.row_weights is not None)
     return None
 

@@ -60,18 +60,19 @@ def weights_go_with_scores(sample: Sample, weights: np.ndarray) -> bool:
     return any(_go_together(scores[rows], weights[: sample.n][rows]) for rows in classes)
 
 
-def weights_go_with_values(statistic: MeanStatistic, sample: Sample, weights: np.ndarray) -> bool:
-    """Whether ``weights`` (n,) of rows rise or fall with the values that are averaged, beyond chance."""
+def weights_go_with_values(statistic: MeanStatistic, sample: Sample, weights: np.ndarray) -> int:
+    """Return 1 or -1 where ``weights`` (n,) of rows rise or fall with the values averaged, beyond chance; else 0."""
     return _go_together(np.asarray(statistic.row_values(sample))[: sample.n], weights[: sample.n])
 
 
-def _go_together(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether the ranks of two columns (n,) are correlated, beyond chance."""
+def _go_together(one: np.ndarray, other: np.ndarray) -> int:
+    """Return 1 or -1 where the ranks of two columns (n,) are correlated beyond chance, by the sign; else 0."""
     ranks = stats.rankdata([one, other], axis=1)
     if len(one) < 2 or not np.ptp(ranks, axis=1).all():
-        return False
-    correlation = abs(float(np.corrcoef(ranks)[0, 1]))
-    return correlation >= max(GOES_WITH, GOES_SURELY / math.sqrt(len(one) - 1))
+        return 0
+    correlation = float(np.corrcoef(ranks)[0, 1])
+    surely = abs(correlation) >= max(GOES_WITH, GOES_SURELY / math.sqrt(len(one) - 1))
+    return int(np.sign(correlation)) if surely else 0
 
 
 def heaviest_tails(statistic: Statistic, sample: Sample) -> float:

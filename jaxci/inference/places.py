@@ -68,7 +68,7 @@ def _placed(ordered: Ordered, q: Any, once: Any) -> tuple[Place, Any]:
     through = xp.cumsum(mass)
     total = through[-1]
     place = Place(values, through / total)
-    middle = place.first_at(q)
+    middle = place.first_at(q, "values")
     below, tied = values < middle, values == middle
     part = (q * total - xp.sum(mass * below)) / xp.sum(mass * tied)
     apart = below + part * tied - q

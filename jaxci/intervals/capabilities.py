@@ -78,6 +78,11 @@ def is_debiased_calibration(statistic: Statistic) -> TypeGuard[Calibration]:
     return isinstance(statistic, Calibration) and statistic.debiased
 
 
+def is_exaggerated(statistic: Statistic) -> bool:
+    """Whether the statistic is a calibration error that is larger the fewer rows there are, by chance alone."""
+    return isinstance(statistic, Calibration) and not statistic.debiased
+
+
 def is_share_difference(statistic: Statistic) -> TypeGuard[PairedTable]:
     """Whether the statistic is the difference of two models' shares of the same rows: all, or those of a true class."""
     if not isinstance(statistic, PairedTable):

@@ -225,7 +225,8 @@ class Tango(ShareDifference):
         if total >= LEAST_DISCORDANT or not (bounds.low[0] > 0 or bounds.high[0] < 0):
             return ()
         exact = 2 * float(special.bdtr(min(only_a, only_b), total, 0.5))
-        return (f"only {total} rows tell the models apart, and the exact sign test of these has p = {exact:.3g}",)
+        test = "the exact two-sided sign test of equal models has"
+        return (f"only {total} rows tell the models apart, and {test} p = {exact:.3g}",)
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the p-value of the score test, which is McNemar's without a correction."""

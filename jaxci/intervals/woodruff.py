@@ -66,7 +66,7 @@ class Place(NamedTuple):
 
     def at(self, share: Any) -> Any:
         """Return the quantile (...), halfway between two values that share the place."""
-        return (self.first_at(share) + self.first_above(share)) / 2
+        return (self.first_at(share, "values") + self.first_above(share, "values")) / 2
 
 
 @record
@@ -117,7 +117,7 @@ class Places:
     @property
     def standard_error(self) -> Any:
         """Half the distance (...) between the ends that lie one standard error of the shares away."""
-        below, above = self.distances(namespace(self.errors).ones_like(self.degrees), "logit")
+        below, above = self.distances(namespace(self.errors).ones_like(self.degrees), "logit", "values")
         return (below + above) / 2
 
 
@@ -195,6 +195,7 @@ class Woodruff(Method):
             ((place,), (q,)), error = (found.places, found.shares), found.errors[..., 0]
             low = place.first_at(_moved(q, -down * error, self.scale), self.ends)
             high = place.first_above(_moved(q, up * error, self.scale), self.ends)
+            low, high = evidence.xp.minimum(low, evidence.estimate), evidence.xp.maximum(high, evidence.estimate)
         else:
             low = evidence.estimate - found.distances(down, self.scale, self.ends)[0]
             high = evidence.estimate + found.distances(up, self.scale, self.ends)[1]

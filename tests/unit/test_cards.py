@@ -698,6 +698,19 @@ def test_one_class_of_several_is_judged_as_of_two(layout, wrong, method):
 
 
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize("layout", LAYOUTS_OF_ONE)
+def test_one_class_of_very_many_is_judged_as_of_two(layout):
+    rng = np.random.default_rng(0)
+    y = np.arange(150) % 15
+    guess = np.where(rng.random(150) < 0.15, (y + rng.integers(1, 15, 150)) % 15, y)
+    options = {"n_resamples": 499, "rng": 0, **LAYOUTS_OF_ONE[layout]}
+    table = jaxci.evaluate(y, guess, metrics=["recall_per_class", "f1_per_class"], **options)
+    for k in (0, 7):
+        two = jaxci.evaluate(1 * (y == k), 1 * (guess == k), metrics=["recall", "f1"], **options)
+        assert [table.rows[15 * number + k].method for number in (0, 1)] == [row.method for row in two]
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 @pytest.mark.parametrize("layout", ["rows", "strata"])
 def test_weights_of_one_class_of_several_have_the_law_of_two(layout):
     y, guess = of_four_classes(0.1)

@@ -41,6 +41,9 @@ def test_what_is_known_of_few_rows_is_not_doubted(statistic):
 def test_deviations_of_few_values():
     found = {n: jaxci.interval("std", X[:n], n_resamples=999, rng=0).method for n in (3, 4, 5)}
     assert found == {3: KurtosisT(scale="log"), 4: "studentized", 5: "bonett"}
+    for tied in ([3.0, 3.0, 3.0, 4.0], [2.0, 2.0, 3.0, 3.0], [1.0, 1.0, 2.0]):
+        assert np.ptp(jaxci.interval("std", tied, n_resamples=999, rng=0).confidence_interval) > 0
+    assert jaxci.interval("std", np.ones(4), n_resamples=999, rng=0).confidence_interval == (0.0, 0.0)
 
 
 def test_the_remark_says_what_the_benchmark_found():

@@ -145,6 +145,41 @@ def test_a_group_goes_along_with_all_rows_as_in_resamples(metric, statistic, wei
     assert np.sum(found**2) == pytest.approx(1.0, abs=0.25)
 
 
+@pytest.mark.parametrize("metric", ["r2", "pearsonr", "median_absolute_error"])
+def test_rows_of_a_frequency_are_that_many_rows(metric):
+    rng = np.random.default_rng(0)
+    site, *columns = two_sites(0, 40)
+    counts = rng.choice([1, 1, 1, 2, 20], 120)
+    rows, given = np.repeat(np.arange(120), counts), {"sample_weight": counts, "weight_type": "frequency"}
+    found = jaxci.evaluate(*columns, metrics=[metric], by=site, rng=0, **given)
+    expected = jaxci.evaluate(*(x[rows] for x in columns), metrics=[metric], by=site[rows], rng=0)
+    for one, other in zip(found.subgroups, expected.subgroups, strict=True):
+        assert one.whole == pytest.approx(other.whole, rel=1e-9)
+
+
+def calibrated(seed):
+    rng = np.random.default_rng(seed)
+    score = rng.random(200)
+    return 1 * (rng.random(200) < score**2), score, np.arange(200) < 40
+
+
+def test_what_goes_along_with_all_rows_unknown_has_no_p_value():
+    y, score, small = calibrated(0)
+    found = jaxci.evaluate(y, y_score=score, metrics=["root_mean_squared_calibration_error"], by=small, rng=0)
+    for row in found.subgroups:
+        assert np.isnan(row.whole[3:]).all()
+        assert np.isfinite(row.rest).all()
+        assert row.whole.high - row.whole.low == pytest.approx(row.rest.high - row.rest.low)
+
+
+def test_errors_that_few_rows_exaggerate_are_not_compared():
+    """Equal groups of 10 and 150 rows were told apart in 35% of data sets."""
+    y, score, small = calibrated(1)
+    found = jaxci.evaluate(y, y_score=score, metrics=["expected_calibration_error"], by=small, rng=0, n_resamples=199)
+    assert np.isnan([(*row.rest[1:], *row.whole[1:]) for row in found.subgroups]).all()
+    assert any("'expected_calibration_error' is larger the fewer rows there are" in text for text in found.warnings)
+
+
 @pytest.mark.statistical
 @pytest.mark.false_alarm(2e-7)
 def test_groups_unlike_in_their_targets_hold_their_difference_to_all_rows():

@@ -183,7 +183,7 @@ def test_auto_tells_of_quantiles_beyond_the_values(q, where):
     beyond = max(q, 1 - q) ** 30
     with pytest.warns(
         jaxci.JaxciWarning,
-        match=f"{where} all values, at which .* in {100 * beyond:.2g}% of data sets of 30 rows, more if",
+        match=f"{where} all values, at which .* in {100 * beyond:.3g}% of data sets of 30 rows, more if",
     ):
         found = jaxci.interval("quantile", X[:30], q=q, sample_weight=WEIGHTS[:30])
     assert found.confidence_interval[int(q > 0.5)] == (X[:30].min(), X[:30].max())[int(q > 0.5)]
@@ -204,6 +204,17 @@ def test_intervals_of_few_weighted_rows_hold(n, q):
         low, high = jaxci.interval("quantile", rng.exponential(size=n), q=q, sample_weight=weights).confidence_interval
         held += low <= truth <= high
     assert held >= 261
+
+
+@pytest.mark.parametrize("q", [0.0, 0.001, 0.5, 0.98, 0.999, 1.0])
+@pytest.mark.parametrize("method", ["auto", Woodruff(), Woodruff(scale="logit"), Woodruff(ends="values")])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_estimates_lie_in_their_intervals(q, method):
+    for n, level in ((15, 0.5), (15, 0.95), (60, 0.8)):
+        given = {"sample_weight": WEIGHTS[:n], "method": method, "confidence_level": level}
+        found = jaxci.interval("quantile", X[:n], q=q, **given)
+        assert found.confidence_interval.low <= found.estimate <= found.confidence_interval.high
+        assert np.isfinite(found.standard_error)
 
 
 @pytest.mark.parametrize("weight", [1e12, 1e16])
