@@ -604,3 +604,13 @@ def test_functions_that_correct_for_degrees_of_freedom_are_taken(n):
     x = np.random.default_rng(0).normal(size=n)
     found = jaxci.interval(WeightedFunction(variance), x, method="percentile", n_resamples=99, rng=0)
     assert found.estimate == pytest.approx(np.var(x, ddof=1), rel=1e-12)
+
+
+@pytest.mark.parametrize("others", [[], ["r2"], ["accuracy"]])
+def test_a_table_of_metrics_names_the_verbs_that_take_functions(others):
+    def bias(y, p, weights):
+        return jnp.sum(weights * (p - y)) / jnp.sum(weights)
+
+    own = jaxci.statistics.WeightedFunction(bias)
+    with pytest.raises(ValueError, match=r"got bias, of your own: jaxci.interval\(f, ...\) and jaxci.compare"):
+        jaxci.evaluate(np.arange(9) % 2, np.arange(9) % 3 % 2, metrics=[*others, own])

@@ -9,6 +9,7 @@ from typing import Any
 from jaxci.api.readers.labelled import Labelled, not_probabilities
 from jaxci.checks import check_distinct, shown
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.custom import FunctionStatistic
 from jaxci.statistics.registry import METRICS, PER_CLASS, name_of, statistic_by_name
 from jaxci.statistics.sample import Sample
 
@@ -92,6 +93,12 @@ def is_regression(named: list[tuple[str, Statistic | None]]) -> bool:
     ValueError
         If they are for several kinds of target, or for none.
     """
+    own = [name for name, statistic in named if isinstance(statistic, FunctionStatistic)]
+    if own:
+        raise ValueError(
+            f"metrics must be for class labels or for regressions; got {', '.join(own)}, of your own: "
+            "jaxci.interval(f, ...) and jaxci.compare(f, ...) take functions"
+        )
     tasks = {name: "multiclass" if statistic is None else statistic.task for name, statistic in named}
     if set(tasks.values()) == {"regression"}:
         return True
