@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from simulated import averaged, simulate
+from simulated import over_needed, simulate
 
 import jaxci
 
@@ -39,7 +39,7 @@ DESIGNS = tuple(Design(law, n) for law in LAWS for n in (30, 100, 400, 1500))
 
 def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return coverage, mean width over the needed one, and how often there was a warning, by metric and method."""
-    held: dict[str, dict[str, list[tuple[bool, float, bool]]]] = {metric: {} for metric in TRUTH}
+    held: dict[str, dict[str, list[tuple[float, ...]]]] = {metric: {} for metric in TRUTH}
     estimates: dict[str, list[float]] = {metric: [] for metric in TRUTH}
     for number in range(sets):
         rng = np.random.default_rng([number, design.n])
@@ -51,11 +51,7 @@ def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...
                 low, high = found.confidence_interval
                 held[metric].setdefault(method, []).append((low <= truth <= high, high - low, bool(found.warnings)))
             estimates[metric].append(found.estimate)
-    needed = {metric: 2 * 1.959964 * float(np.std(values)) for metric, values in estimates.items()}
-    return {
-        metric: {method: (one[0], round(one[1] / needed[metric], 3), one[2]) for method, one in methods.items()}
-        for metric, methods in averaged(held).items()
-    }
+    return over_needed(held, estimates)
 
 
 if __name__ == "__main__":

@@ -60,11 +60,32 @@ def class_means(table: np.ndarray) -> dict[str, float]:
     return {metric: float(np.mean(one)) for metric, one in zip(CLASS_MEANS, scores, strict=True)}
 
 
-def averaged(held: dict[str, dict[str, list[tuple[bool, float]]]]) -> dict[str, dict[str, tuple[float, ...]]]:
+def averaged(held: dict[str, dict[str, list[tuple[float, ...]]]]) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return coverage and mean width, by metric and method, from whether each interval held and how wide it was."""
     return {
         metric: {name: tuple(np.round(np.mean(one, axis=0), 4).tolist()) for name, one in methods.items()}
         for metric, methods in held.items()
+    }
+
+
+NEEDED = 2 * 1.959964
+"""Standard deviations of the estimates that a normal 95% interval is wide."""
+
+
+def over_needed(
+    held: dict[str, dict[str, list[tuple[float, ...]]]], estimates: dict[str, list[float]]
+) -> dict[str, dict[str, tuple[float, ...]]]:
+    """Return coverage, mean width over the needed one and share of remarks, by metric and method.
+
+    ``held`` has, of every data set, whether an interval held, how wide it was, and whether it was told of; the needed
+    width is that of a normal interval with the standard deviation of the ``estimates`` of the metric.
+    """
+    return {
+        metric: {
+            method: (covered, round(width / (NEEDED * float(np.std(estimates[metric]))), 3), told)
+            for method, (covered, width, told) in methods.items()
+        }
+        for metric, methods in averaged(held).items()
     }
 
 

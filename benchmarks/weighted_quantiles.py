@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
-from simulated import averaged, simulate
+from simulated import over_needed, simulate
 
 import jaxci
 
@@ -56,7 +56,7 @@ DESIGNS = [Design(law, rows, n) for n in (30, 100, 300) for rows in ROWS for law
 
 
 def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
-    """Return coverage, width in those needed (3.92 deviations of the estimates) and share of remarks, by method."""
+    """Return coverage, mean width over the needed one and share of remarks, by method."""
     law = LAWS[design.law]
     true = {
         "q = .1": law.ppf(0.1),
@@ -75,12 +75,8 @@ def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...
                 found = (low <= true[asked] <= high, high - low, any("all values" in told for told in row.warnings))
                 held.setdefault(asked, {}).setdefault(method, []).append(found)
             estimates.setdefault(asked, []).append(row.estimate)
-    needed = {asked: 3.92 * float(np.std(of)) for asked, of in estimates.items()}
-    return {
-        asked: {name: (held, round(width / needed[asked], 3), told) for name, (held, width, told) in found.items()}
-        for asked, found in averaged(held).items()
-    }
+    return over_needed(held, estimates)
 
 
 if __name__ == "__main__":
-    simulate(__doc__, DESIGNS, 300, simulated, "coverage, width in needed ones, told")
+    simulate(__doc__, DESIGNS, 300, simulated, "coverage, width over the needed, told")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from simulated import averaged, simulate
+from simulated import over_needed, simulate
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import jaxci
@@ -80,7 +80,7 @@ DESIGNS = tuple(Design(*data, weights) for weights in ("lognormal", "of class", 
 def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return coverage, mean width over the needed one, and how often there was a warning of every method, by metric."""
     true = design.truth
-    held: dict[str, dict[str, list[tuple[bool, float, bool]]]] = {}
+    held: dict[str, dict[str, list[tuple[float, ...]]]] = {}
     estimates: dict[str, list[float]] = {metric: [] for metric in METRICS}
     for number in range(sets):
         y, score, weights = design.drawn(np.random.default_rng([number, design.n]))
@@ -94,12 +94,7 @@ def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...
                 one = low <= true[metric] <= high, high - low, warned
                 held.setdefault(metric, {}).setdefault(method, []).append(one)
             estimates[metric].append(found.estimate)
-    needed = {metric: 2 * 1.959964 * float(np.std(values)) for metric, values in estimates.items()}
-    means: dict[str, dict[str, tuple[float, ...]]] = averaged(held)
-    return {
-        metric: {method: (one[0], one[1] / needed[metric], one[2]) for method, one in of_methods.items()}
-        for metric, of_methods in means.items()
-    }
+    return over_needed(held, estimates)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
-from simulated import averaged, simulate
+from simulated import over_needed, simulate
 
 import jaxci
 
@@ -71,7 +71,7 @@ def truth(design: Design, statistic: str) -> float:
 
 
 def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
-    """Return coverage, width in those needed (3.92 deviations of the estimates) and share of warnings, by method."""
+    """Return coverage, mean width over the needed one and share of warnings, by method."""
     held: dict[str, dict[str, list[tuple[float, ...]]]] = {}
     estimates: dict[str, list[float]] = {}
     for number in range(sets):
@@ -87,12 +87,8 @@ def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...
                 found = (low <= true <= high, high - low, bool(row.warnings))
                 held.setdefault(statistic, {}).setdefault(method, []).append(found)
             estimates.setdefault(statistic, []).append(row.estimate)
-    needed = {name: 3.92 * float(np.std(of)) for name, of in estimates.items()}
-    return {
-        name: {method: (held, round(width / needed[name], 3), told) for method, (held, width, told) in found.items()}
-        for name, found in averaged(held).items()
-    }
+    return over_needed(held, estimates)
 
 
 if __name__ == "__main__":
-    simulate(__doc__, DESIGNS, 300, simulated, "coverage, width in needed ones, warned")
+    simulate(__doc__, DESIGNS, 300, simulated, "coverage, width over the needed, warned")

@@ -276,7 +276,7 @@ def test_the_page_says_what_the_benchmark_found():
 
     def covered(asked, n, method, rows=None):
         chosen = [x for x in designs if (x["n"] in n if rows is None else x["n"] in n and x["rows"] == rows)]
-        held = [100 * x["coverage, width in needed ones, told"][one][method][0] for x in chosen for one in asked]
+        held = [100 * x["coverage, width over the needed, told"][one][method][0] for x in chosen for one in asked]
         return f"{min(held):.0f}% to {max(held):.0f}%"
 
     few, enough = (30,), (100, 300)
@@ -287,8 +287,8 @@ def test_the_page_says_what_the_benchmark_found():
     assert f"nine tenths all {covered(both, enough, 'auto')} ({covered(both, enough, 'percentile')})" in page
     seldom = [covered(["q = .1"], few, method, "drawn by value") for method in ("auto", "percentile")]
     assert f"a tenth of 30 covered {seldom[0]} ({seldom[1]})" in page
-    widest = max(x["coverage, width in needed ones, told"][one]["auto"][1] for x in designs for one in both)
+    widest = max(x["coverage, width over the needed, told"][one]["auto"][1] for x in designs for one in both)
     assert f"at most {widest:.1f} times as wide as needed" in page
     for x in designs:
-        found = x["coverage, width in needed ones, told"]
+        found = x["coverage, width over the needed, told"]
         assert all(found[one]["auto"][0] >= 0.92 or found[one]["auto"][2] for one in both)
