@@ -35,6 +35,38 @@ class ToAll(enum.Enum):
     UNKNOWN = enum.auto()
 
 
+class Along(NamedTuple):
+    """How the statistic T of all rows goes along with those of G groups and of what is left without each, (G,) each.
+
+    To the first order T moves by ``own`` times what that of the group does and by ``rest`` times what that of the rest
+    does; the share ``left`` of its variance is none of both. Of a mean these are the shares of the rows, and 0.
+    """
+
+    own: np.ndarray
+    rest: np.ndarray
+    left: np.ndarray
+
+    def difference(self, i: np.ndarray, ends: Ends, error: float, level: float, wider: float) -> Difference:
+        """Return the differences of some groups to all rows, whose standard error is ``error``.
+
+        The margins of the group and of the rest, as much as each moves the difference, recover its variance.
+        """
+        size, step = len(self.own), float(special.ndtri((1 + level) / 2))
+        own, rest = (_turned(ends.at(k), share) for k, share in ((i, 1 - self.own[i]), (size + i, -self.rest[i])))
+        left = self.left[i] * (step * error) ** 2
+        below, above = (np.sqrt(one**2 + other**2 + left) for one, other in zip(own, rest, strict=True))
+        apart = ends.estimate[i] - ends.estimate[-1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(apart == 0, 0.0, step * apart / np.where(apart > 0, below, above))
+        return Difference(apart, apart - wider * below, apart + wider * above, z)
+
+
+def _turned(ends: Ends, factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the margins below and above of ``factor`` times what has these intervals."""
+    below, above = ends.estimate - ends.low, ends.high - ends.estimate
+    return np.where(factor > 0, below, above) * np.abs(factor), np.where(factor > 0, above, below) * np.abs(factor)
+
+
 class Apart(NamedTuple):
     """How estimates differ: some differences from their numbers, and the law of all of them, in draws.
 
@@ -88,13 +120,11 @@ def errors_of(estimates: Sequence[IntervalResult], ends: Ends, level: float) -> 
     return np.nan_to_num(np.where(known > 0, known, as_wide), nan=0.0, posinf=0.0)
 
 
-def independent(
-    estimates: Sequence[IntervalResult], ends: Ends, level: float, along: np.ndarray | None = None
-) -> Apart:
+def independent(estimates: Sequence[IntervalResult], ends: Ends, level: float, along: Along | None = None) -> Apart:
     """Return differences of G groups, of what is left without each, and of all rows, where groups are independent.
 
-    What is left without a group is a mean of the others by size, to the first order; so are all rows, unless they are
-    known to be correlated ``along`` (G,) with each. Draws are normal.
+    What is left without a group is a mean of the others by size, to the first order; so are all rows, unless it is
+    known how they go ``along`` with each. Draws are normal.
     """
     size = len(estimates) // 2
     sizes = sizes_of(estimates[:size])
@@ -105,8 +135,6 @@ def independent(
     parts = shares / np.where(totals > 0, totals, 1.0) * errors[:size]
     lengths = np.sqrt(np.sum(parts**2, axis=1, keepdims=True))
     parts = parts / np.where(lengths > 0, lengths, 1.0)
-    if along is not None:
-        parts[-1] = along
     known = parts @ parts.T
 
     drawn, weights = _normal_draws(size), sizes * errors[:size]
@@ -119,9 +147,11 @@ def independent(
     draws[-1] = total
     draws[size:] *= scales[:, None]
     if along is not None:
-        draws[-1] = errors[-1] * (along @ drawn)
+        draws[-1] = (along.own * errors[:size]) @ drawn
 
     def difference(i: np.ndarray, j: np.ndarray, together: float) -> Difference:
+        if along is not None and (j == 2 * size).all():
+            return along.difference(i, ends, errors[-1], level, widening(level, together))
         return recovered(ends.at(i), ends.at(j), known[i, j], level, widening(level, together))
 
     return Apart(difference, Pairs(draws))

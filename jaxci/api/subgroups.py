@@ -16,7 +16,16 @@ from jaxci.api.readers.arrays import check_lengths
 from jaxci.api.readers.label_remarks import of_near_names
 from jaxci.api.readers.labels import label_values
 from jaxci.api.readers.layout import arranged
-from jaxci.api.subgroup_differences import ToAll, compared, errors_of, independent, of_clusters, sizes_of, widening
+from jaxci.api.subgroup_differences import (
+    Along,
+    ToAll,
+    compared,
+    errors_of,
+    independent,
+    of_clusters,
+    sizes_of,
+    widening,
+)
 from jaxci.api.subgroup_results import Gap, Subgroup, SubgroupTable
 from jaxci.checks import check_distinct, shown
 from jaxci.inference.design import unit_influence
@@ -39,6 +48,8 @@ from jaxci.statistics.summary import MeanStatistic
 
 BORROWED = 100
 """Rows whose spread a group takes from all others, for a mean of values without a bound."""
+ROUNDING = 1e-9
+"""Share of a variance below which the sum of squares of what rows contribute is rounding."""
 LEAST = 6
 """Rows, or clusters, that a group must have to be compared by a metric that knows nothing of what was not seen."""
 
@@ -116,22 +127,35 @@ class Rows:
         weights = np.ones(self.sample.n) if given is None else given.astype(float)
         return [Layout(self.sample.n, units, None, np.where(mask, weights, 0.0)) for mask in masks]
 
-    def along_whole(self, statistic: Statistic, codes: np.ndarray, size: int) -> np.ndarray | None:
-        """Return the correlations (G,) of a statistic of G independent groups with that of all rows.
+    def along_whole(self, statistic: Statistic, codes: np.ndarray, errors: np.ndarray) -> Along | None:
+        """Return how a statistic of all rows goes along with those of G independent groups; None where not known.
 
-        By the influence of each row, or cluster, on both; None where it is not known.
+        By the influence of each row, or cluster, on both; ``errors`` (2 G + 1,) are those of groups, of what is left
+        without each, and of all rows. What has no mistakes to tell by goes along as a mean does.
         """
-        layouts = self._layouts([*(codes == g for g in range(size)), np.ones(len(codes), bool)])
-        known = []
-        for layout in layouts:
+        size = len(errors) // 2
+        masks = [codes == g for g in range(size)]
+        masks += [~mask for mask in masks]
+        layouts = self._layouts([*masks, np.ones(len(codes), bool)])
+        found = []
+        for layout, error in zip(layouts, errors, strict=True):
             influence = unit_influence(statistic, self.sample, layout)
             if influence is None:
                 return None
-            known.append(self._spread(influence, layout))
-        lengths = np.array([np.linalg.norm(one) for one in known])
-        both = np.array([one @ known[-1] for one in known[:-1]])
-        scale = lengths[:-1] * lengths[-1]
-        return np.divide(both, scale, out=np.zeros(size), where=scale > 0)
+            influence = self._spread(influence, layout)
+            length = np.linalg.norm(influence)  # of a quantile it is that of the share below
+            found.append(influence if statistic.smooth or length == 0 else influence * (error / length))
+        whole, parts = found[-1], np.array(found[:-1])
+        given = self.columns["sample_weight"]
+        weights = np.ones(len(codes)) if given is None else given.astype(float)
+        shares = np.array([weights[mask].sum() for mask in masks]) / weights.sum()
+        squares, total = np.sum(parts**2, axis=1), float(whole @ whole)
+        least = ROUNDING * errors**2
+        told = (squares > least[:-1]) & (total > least[-1])
+        moved = np.divide(parts @ whole, squares, out=shares, where=told)
+        known = moved**2 * squares
+        left = 1 - (known[:size] + known[size:]) / total if total > least[-1] else np.zeros(size)
+        return Along(moved[:size], moved[size:], np.clip(left, 0.0, 1.0))
 
     def _spread(self, influence: np.ndarray, layout: Layout) -> np.ndarray:
         """Return what units contribute (U,) as they vary: rows of a frequency apart, within strata from their mean."""
@@ -220,7 +244,7 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
                     ends = _reaching(ends, rows.at(bonferroni_level(level, len(labels)), request), parts, level)
                 along = None
                 if to_all is ToAll.OWN:
-                    along = rows.along_whole(request.statistic, codes, len(labels))
+                    along = rows.along_whole(request.statistic, codes, errors_of(estimates, ends, level))
                     to_all = ToAll.UNKNOWN if along is None else ToAll.OWN
                 apart = independent(estimates, ends, level, along)
             most = float(np.diff(request.statistic.bounds)[0])
