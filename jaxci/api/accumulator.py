@@ -67,8 +67,8 @@ class Accumulator:
     means of row values (errors of a regression, log loss and Brier score) and smooth functions of targets and
     predictions (R2, explained variance, Pearson's correlation) moments are kept in at most 65,536 cells, or one for
     every cluster: the estimate, and of clusters, weighted or not, the result, is that of all rows. The median of errors
-    is read from the same cells, with a bound. With ``sample_weight`` and no clusters these means and functions, and
-    metrics of a confusion table, are then resampled as rows pass: the Poisson bootstrap, whose weights follow from
+    is read from the same cells, with a bound, whatever weights and clusters. With ``sample_weight`` and no clusters
+    means and functions, and metrics of a confusion table, are then resampled as rows pass: the Poisson bootstrap, whose weights follow from
     ``rng`` and ``ids``, or clusters. So are ranks of several classes, clusters or weighted rows, from weights by score
     and class in bins, with a bound, and expected calibration errors of such; of root mean squared ones sums by bin (and
     cluster) are kept, and the result is that of all rows, but of weighted ones that are in no clusters, whose interval

@@ -17,7 +17,7 @@ from jaxci.api.readers.labels import encode_labels, label_values
 from jaxci.api.readers.samples import regression_sample
 from jaxci.api.score_bins import ScoreBins
 from jaxci.api.tallies import LabelTable, WeightSums
-from jaxci.api.value_bins import ValueBins
+from jaxci.api.value_bins import MOST_OF_CLUSTERS, ValueBins
 from jaxci.api.value_tables import check_powers, check_squares, row_values
 from jaxci.inference.randomness import Randomness
 from jaxci.statistics.base import Statistic
@@ -52,16 +52,15 @@ class CountedRows:
     table : LabelTable
     bins : ScoreBins
     values : dict of ValueBins
-        Row values of metrics that are means.
+        Row values of metrics that are means, or quantiles.
     pairs : ValueBins
         Targets and predictions.
     weighted : bool
         Whether rows differ in weight.
     weights : WeightSums
-        Those of rows in clusters.
     poisson : PoissonReplicates or None
-        Of rows that differ in weight and are in no clusters, all that is kept; of others, what ranks need but for those
-        of two classes.
+        Of rows that differ in weight and are in no clusters, all that is kept but for quantiles; of others, what ranks
+        need but for those of two classes.
     """
 
     def __init__(self, asked: Asked) -> None:
@@ -91,7 +90,7 @@ class CountedRows:
 
     @property
     def resampled(self) -> bool:
-        """Whether all metrics are of rows that are resampled as they pass."""
+        """Whether all metrics but quantiles are of rows that are resampled as they pass."""
         return self.weighted and not self.asked.groups
 
     @property
@@ -108,7 +107,7 @@ class CountedRows:
             return "bins"
         if isinstance(statistic, QuadraticStatistic):
             return "pairs"
-        if isinstance(statistic, QuantileStatistic) and not groups and not weighted:
+        if isinstance(statistic, QuantileStatistic):
             return "quantiles"
         roads = {MeanStatistic: "values", ScoreRanking: "ranks", Calibration: "moments"}
         return next((road for kind, road in roads.items() if isinstance(statistic, kind)), "")
@@ -138,7 +137,8 @@ class CountedRows:
             )
         resampled = [name for road in ("ranks", "moments") for name, _ in self.by(road)]
         nameless = not {"groups", "ids"} & kept.keys()
-        if self.weighted and nameless:
+        by_weight = self.resampled and len(self.by("quantiles")) < len(self.asked.named)
+        if by_weight and nameless:
             raise ValueError(
                 f"{needs} rows with sample_weight must be kept unless ids (or groups) name them, so that weights "
                 f"that follow from the names resample them as they pass; got {max_rows}, and ids=None"
@@ -157,7 +157,7 @@ class CountedRows:
             )
         if "y_score" in kept and kept["y_score"].dtype.kind == "f":
             self.score_type = kept["y_score"].dtype
-        if self.resampled or resampled:
+        if by_weight or resampled:
             self.poisson = self._resamples()
             ranks = self.poisson.ranks
             if ranks.most_sums > TOO_MANY_SUMS:
@@ -187,7 +187,7 @@ class CountedRows:
 
     def add(self, columns: Mapping[str, np.ndarray], source: Randomness) -> None:
         """Count a batch of rows."""
-        if self.weighted and self.asked.groups:
+        if self.weighted and (self.asked.groups or self.by("quantiles")):
             held = columns["sample_weight"] > 0
             columns = {name: column[held] for name, column in columns.items()}
             check_powers(columns["sample_weight"])
@@ -212,20 +212,29 @@ class CountedRows:
             names = columns["ids"] if groups is None else groups
             key = jax.random.fold_in(source.key, PURPOSE_POISSON)
             self.poisson.add(key, names, masses, values, labels if self.resampled else None, groups, features, sample)
+        for name, found in ordered.items():
+            self.values.setdefault(name, self._bins_of(name)).add(found[:, None], groups, weights=weights)
         if self.resampled:
+            assert weights is not None
+            self.weights.add(weights)
             return
         if labels is not None:
             self.table.add(*labels, groups, weights)
         if self.asked.regression and groups is not None:
             means[ERRORS] = MeanAbsoluteError().row_values(sample)
-        for name, found in (means | ordered).items():
-            self.values.setdefault(name, ValueBins()).add(found[:, None], groups, mistaken.get(name), weights)
+        for name, found in means.items():
+            self.values.setdefault(name, self._bins_of(name)).add(found[:, None], groups, mistaken.get(name), weights)
         if pair.shape[1]:
             self.pairs.add(pair, groups, weights=weights)
         if self.by("bins"):
             self.bins.add(sample.y_true, sample.y_score.astype(np.float64))
         if weights is not None:
             self.weights.add(weights)
+
+    def _bins_of(self, name: str) -> ValueBins:
+        """Return bins of no rows for the values of a metric."""
+        quantile = name in dict(self.by("quantiles"))
+        return ValueBins(most=MOST_OF_CLUSTERS if quantile and self.asked.groups else None)
 
     @property
     def calibrations(self) -> list[tuple[str, Calibration]]:
@@ -273,7 +282,7 @@ class CountedRows:
         self.table.merge(other.table)
         self.bins.merge(other.bins)
         for name, found in other.values.items():
-            self.values.setdefault(name, ValueBins()).merge(found)
+            self.values.setdefault(name, self._bins_of(name)).merge(found)
         self.pairs.merge(other.pairs)
         self.weights.merge(other.weights)
         if self.poisson is not None and other.poisson is not None:
@@ -303,7 +312,7 @@ class CountedRows:
         found.classes = None if state["classes"] is None else label_values("classes", state["classes"])
         found.score_type, found.derived = np.dtype(state["score_type"]), str(state["derived"])
         found.table, found.bins = LabelTable.of(state["table"]), ScoreBins().load(state["bins"])
-        found.values = {name: ValueBins().load(one) for name, one in state["values"].items()}
+        found.values = {name: found._bins_of(name).load(one) for name, one in state["values"].items()}
         found.pairs.load(state["pairs"])
         found.weights = WeightSums.of(state["weights"])
         if state["poisson"] is not None:

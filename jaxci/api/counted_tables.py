@@ -52,13 +52,15 @@ class CountedTables:
         return [dataclasses.replace(first, warnings=(*said, *first.warnings)), *others]
 
     def _all(self) -> list[EvaluationTable]:
-        if self.rows.resampled:
-            return [self._of_poisson()]
         how = self.how
+        if self.rows.resampled and self.rows.poisson is not None:
+            return [self._of_poisson(), *self._of_quantiles()]
         if self.rows.weighted and self.rows.weights.n < 2:
             raise ValueError(
                 f"at least 2 observations of a weight above 0 are needed for an interval; got {self.rows.weights.n}"
             )
+        if self.rows.resampled:
+            return self._of_quantiles()
         parts = []
         if self.rows.table.counts:
             parts.append(self._of_labels())
@@ -66,13 +68,17 @@ class CountedTables:
             parts.append(self._of_bins())
         for name, statistic in self.rows.settled("values"):
             parts.append(table_of_mean(name, statistic, self.rows.values[name], how))
-        for name, statistic in self.rows.settled("quantiles"):
-            parts.append(table_of_quantile(name, statistic, self.rows.values[name], how))
+        parts += self._of_quantiles()
         if self.rows.by("pairs"):
             parts.append(table_of_pairs(self.rows.by("pairs"), self.rows.pairs, how))
         if self.rows.poisson is not None:
             parts.append(self._of_poisson())
         return self._with_design_effect(parts) if self.rows.asked.groups else parts
+
+    def _of_quantiles(self) -> list[EvaluationTable]:
+        """Return the quantiles of row values."""
+        rows = self.rows
+        return [table_of_quantile(name, one, rows.values[name], self.how) for name, one in rows.settled("quantiles")]
 
     def _of_labels(self) -> EvaluationTable:
         """Return the metrics of a confusion table."""

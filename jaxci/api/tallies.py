@@ -159,11 +159,15 @@ class WeightSums:
 
     def known(self, counts: LabelCounts | None = None) -> CaseWeights:
         """Return what is known of the weights, also of those of ``counts``."""
-        powers = None
-        if counts is not None:
-            assert counts.powers is not None
-            powers = np.column_stack([counts.counts, counts.powers]) / self.largest ** np.arange(4)
-        return CaseWeights(self.total**2 / self.squares, self.largest / self.total, powers)
+        if counts is None:
+            return self.of_powers(None)
+        assert counts.powers is not None
+        return self.of_powers(np.column_stack([counts.counts, counts.powers]))
+
+    def of_powers(self, powers: np.ndarray | None) -> CaseWeights:
+        """Return what is known of the weights, with sums over rows of their powers 0 to 3 (m, 4), if any."""
+        scaled = None if powers is None else powers / self.largest ** np.arange(4)
+        return CaseWeights(self.total**2 / self.squares, self.largest / self.total, scaled)
 
     def state(self) -> dict[str, Any]:
         """Return the sums as numbers."""

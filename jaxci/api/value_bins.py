@@ -12,10 +12,13 @@ from jaxci.api.tallies import alike, coded, read_back
 MOST_CELLS = 2**16
 """Cells of values; where more would be needed, each two neighbouring bins become one, up to one cell a cluster."""
 
+MOST_OF_CLUSTERS = 2**20
+"""Cells of values whose quantiles are read, in clusters: each cluster needs as many bins as all rows."""
+
 WIDEST = 64
 """Level at which all values share a bin."""
 
-ARRAYS = ("units", "keys", "counts", "masses", "means", "squares")
+ARRAYS = ("units", "keys", "counts", "masses", "powers", "means", "squares")
 """What is kept of cells."""
 
 
@@ -51,7 +54,7 @@ class ValueBins:
     """Counts, means and centred squares of rows of d values, d = 1 or 2, by cluster and bin of every value.
 
     A bin is what values have in common whose floats agree but for their last ``level`` bits, and the level is the
-    lowest that needs no more than :data:`MOST_CELLS` cells, or one at which every cluster has one cell. So cells depend
+    lowest that needs no more than ``most`` cells, or one at which every cluster has one cell. So cells depend
     on the rows alone: not on batches, their order and merging. Moments are joined as in Chan, Golub & LeVeque (1983),
     The American Statistician 37, 242-247.
 
@@ -65,8 +68,8 @@ class ValueBins:
         Of the bins.
     counts : (m,) int64
         Rows.
-    masses : (m,) float64
-        Their weights; of rows without such their counts.
+    masses, powers : (m,) float64
+        Sums of their weights, and of the squares of these; of rows without such their counts.
     means : (m, d) float64
         Weighted, as are sums.
     squares : (m, d, d) float64
@@ -75,13 +78,14 @@ class ValueBins:
         Sum of what all rows would have had, had they been of another class; 0 where no class decides.
     """
 
-    def __init__(self, width: int = 1) -> None:
+    def __init__(self, width: int = 1, most: int | None = None) -> None:
+        self.most = MOST_CELLS if most is None else most
         self.level = 0
         self.clusters: dict[Any, int] = {}
         self.units = np.zeros(0, np.int64)
         self.keys = np.zeros((0, width), np.uint64)
         self.counts = np.zeros(0, np.int64)
-        self.masses = np.zeros(0)
+        self.masses, self.powers = np.zeros(0), np.zeros(0)
         self.means = np.zeros((0, width))
         self.squares = np.zeros((0, width, width))
         self.mistaken = 0.0
@@ -106,7 +110,7 @@ class ValueBins:
         keys = value_keys(values) >> np.uint64(self.level)
         squares = np.zeros((len(values), self.width, self.width))
         masses = np.ones(len(values)) if weights is None else weights
-        self._join(units, keys, np.ones(len(values), np.int64), masses, values, squares)
+        self._join(units, keys, np.ones(len(values), np.int64), masses, masses**2, values, squares)
         self.mistaken += 0.0 if mistaken is None else float(mistaken.sum())
 
     def merge(self, other: ValueBins) -> None:
@@ -116,7 +120,8 @@ class ValueBins:
         self.keys = self.keys >> np.uint64(level - self.level)
         keys = other.keys >> np.uint64(level - other.level)
         self.level = level
-        self._join(np.array(codes)[other.units], keys, other.counts, other.masses, other.means, other.squares)
+        theirs = (other.counts, other.masses, other.powers, other.means, other.squares)
+        self._join(np.array(codes)[other.units], keys, *theirs)
         self.mistaken += other.mistaken
 
     def _join(
@@ -125,29 +130,31 @@ class ValueBins:
         keys: np.ndarray,
         counts: np.ndarray,
         masses: np.ndarray,
+        powers: np.ndarray,
         means: np.ndarray,
         squares: np.ndarray,
     ) -> None:
         """Add cells, or rows as cells of one, and widen bins where there are too many."""
         units, keys = np.concatenate([self.units, units]), np.concatenate([self.keys, keys])
         counts, masses = np.concatenate([self.counts, counts]), np.concatenate([self.masses, masses])
+        powers = np.concatenate([self.powers, powers])
         means, squares = np.concatenate([self.means, means]), np.concatenate([self.squares, squares])
         order, first = _in_cells(units, keys)
-        if len(first) > MOST_CELLS:
+        if len(first) > self.most:
             distinct = order[first]
             low, high = 0, WIDEST - self.level
             while high - low > 1:
                 middle = (low + high) // 2
                 found = len(_in_cells(units[distinct], keys[distinct] >> np.uint64(middle))[1])
-                low, high = (low, middle) if found <= MOST_CELLS else (middle, high)
+                low, high = (low, middle) if found <= self.most else (middle, high)
             self.level += high
             keys = keys >> np.uint64(high)
             order, first = _in_cells(units, keys)
-        units, keys, counts, masses = (x[order] for x in (units, keys, counts, masses))
+        units, keys, counts, masses, powers = (x[order] for x in (units, keys, counts, masses, powers))
         means, squares = means[order], squares[order]
         place = np.repeat(np.arange(len(first)), np.diff(first, append=len(counts)))
         self.units, self.keys = units[first], keys[first]
-        self.counts, self.masses = np.add.reduceat(counts, first), np.add.reduceat(masses, first)
+        self.counts, self.masses, self.powers = (np.add.reduceat(x, first) for x in (counts, masses, powers))
         apart = means - means[first][place]
         moved = np.add.reduceat(masses[:, None] * apart, first) / self.masses[:, None]
         self.means = means[first] + moved
@@ -157,14 +164,17 @@ class ValueBins:
 
     def width_at(self, value: float) -> float:
         """Return the width of the bin of one value, or the larger of those beside it that hold rows."""
-        place = np.searchsorted(self.means[:, 0], value)
-        beside = self.keys[max(place - 1, 0) : place + 1, 0]
+        order = np.argsort(self.means[:, 0], kind="stable")
+        place = np.searchsorted(self.means[order, 0], value)
+        beside = self.keys[order[max(place - 1, 0) : place + 1], 0]
         low = beside << np.uint64(self.level)
         return float(np.max(_floats(low + np.uint64((1 << self.level) - 1)) - _floats(low)))
 
     def middles(self) -> Points:
         """Return the mean of every cell, in place of its rows, in ascending order."""
-        return Points(self.means, self.counts, self.masses, np.arange(len(self.counts)), None)
+        order = np.argsort(self.means[:, 0], kind="stable")
+        groups = np.array([*self.clusters])[self.units[order]] if self.clusters else None
+        return Points(self.means[order], self.counts[order], self.masses[order], order, groups)
 
     def rows(self) -> Points:
         """Return rows that have the count, mean and squares of every cell: at most two of a value, three of a pair.

@@ -130,7 +130,12 @@ def table_of_mean(name: str, statistic: MeanStatistic, bins: ValueBins, how: How
 def table_of_quantile(name: str, statistic: QuantileStatistic, bins: ValueBins, how: How) -> EvaluationTable:
     """Return the table of a quantile of row values."""
     rows = bins.middles()
-    data = laid_out(Sample(values=rows.values[:, 0]), rows, how.weights)
+    sample = Sample(values=rows.values[:, 0])
+    if how.weights is None:
+        data = laid_out(sample, rows, None)
+    else:
+        powers = np.column_stack([rows.counts, rows.masses, bins.powers[rows.cells], np.zeros(len(rows.counts))])
+        data = weighed(sample, rows.groups, rows.counts, rows.masses, how.weights.of_powers(powers))
     return with_widths(counted([Request(name, QuantileOfKnown(statistic), how.method)], *data, how), bins)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,8 +21,6 @@ from jaxci.statistics.sample import Sample
 
 ALL_ROWS = re.compile(r"max_rows must be at least \d+, for (.*?); got \d+.*?( \(fewer .*\))?", re.DOTALL)
 """What an accumulator says of metrics that need more rows than it keeps."""
-NEEDY = "median_absolute_error"
-"""The default metric that needs all rows where they are weighted or in clusters."""
 MOST_LABELS = 1_000
 """Labels of files that are sorted by them, above which all of them are not looked for."""
 
@@ -89,8 +86,6 @@ def streamed(
     single = [columns.target, columns.pred, columns.groups, columns.weights]
     names = [name for name in (*single, *columns.scores) if name is not None]
 
-    said: list[str] = []
-
     def accumulated(texts: bool) -> Accumulator | None:
         """Return what is kept of all rows; None where words follow clusters that were read as numbers."""
         accumulator, n = None, 0
@@ -106,9 +101,6 @@ def streamed(
                     labels = [] if metrics or "labels" in options else _labels_to_come(paths, columns, arrays, sep)
                     options |= {"labels": labels} if labels else {}
                     chosen = metrics or _default_metrics(arrays, options, first=bool(labels))
-                    if not metrics and NEEDY in chosen and {"groups", "sample_weight"} & arrays.keys():
-                        chosen = [name for name in chosen if name != NEEDY]
-                        said[:] = [f"{NEEDY} is left out: of rows in clusters or with weights it needs all (--whole)"]
                     grouped = columns.groups is not None
                     accumulator = Accumulator(chosen, n_resamples=n_resamples, groups=grouped, rng=rng, **options)
                 accumulator.update(**arrays, ids=np.arange(n, n + len(arrays["y_true"])))
@@ -125,8 +117,7 @@ def streamed(
     if accumulator is None:
         accumulator = accumulated(texts=True)
     assert accumulator is not None  # read_batches refuses files without rows
-    table = accumulator.finalize(method, confidence_level, alternative)
-    return dataclasses.replace(table, warnings=(*table.warnings, *said))
+    return accumulator.finalize(method, confidence_level, alternative)
 
 
 def _labels_to_come(paths: Sequence[Path], columns: Columns, arrays: dict[str, Any], sep: str | None) -> list[Any]:

@@ -25,6 +25,7 @@ from jaxci.inference.choice_of_weights import (
 )
 from jaxci.inference.design import row_influence
 from jaxci.inference.features import differ_little, features_of_rows, heaviest_tails
+from jaxci.inference.runs import n_drawn
 from jaxci.inference.slopes import effective_units
 from jaxci.inference.standings import Choice
 from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
@@ -264,8 +265,10 @@ def _choose_ranking(
     sizes = sample.class_sizes
     rarest, draws = int(sizes[sizes > 0].min()), layout.n * float(n_resamples)
     whole, few = statistic.is_whole_area, statistic.least_class
+    units = n_drawn(statistic, sample, layout)
     counted = layout.counts is not None
-    drawn = draws <= (MOST_SMOOTH_DRAWS if whole else MOST_DRAWS) and (enough or not whole) and not counted
+    drawn = units * float(n_resamples) <= (MOST_SMOOTH_DRAWS if whole else MOST_DRAWS) and (enough or not whole)
+    drawn &= not counted or units < layout.n
     if statistic.has_extremes and rarest < few and drawn:
         return proper(f"ranks, {rarest} in the rarest class", layout)
     if whole and rarest < few:

@@ -15,9 +15,10 @@ from jaxci.inference.posterior import draws_posterior, posterior_in_blocks, post
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import Replicates, Resampled, replicate, tie_width
 from jaxci.inference.request import Entry, by_shared_table, by_table, programs, table_program, unit_program
+from jaxci.inference.runs import in_runs
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Nesting
-from jaxci.resampling.bank import Scheme
+from jaxci.resampling.bank import CellBootstrap, Scheme
 from jaxci.resampling.schemes import make_scheme
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sample import Sample
@@ -81,6 +82,13 @@ def fill_replicates(
     for group in by_shared_table(tables):
         program, cells = table_program(group, layout)
         _draw(group, program, cells, PURPOSE_CELLS, settings, rng)
+    if settings.plain:
+        runs = [(entry, in_runs(entry, sample, layout)) for entry in rest]
+        for entry, found in runs:
+            if found is not None:
+                observed = CellBootstrap(found.program.multiplicity[None])
+                _draw([entry], found.program, observed, PURPOSE_CELLS, settings, rng)
+        rest = [entry for entry, found in runs if found is None]
     for scheme, members in _by_scheme(rest, layout, settings):
         program = unit_program(members, layout, exchangeable=not settings.in_blocks)
         _draw(members, program, scheme, PURPOSE_UNITS, settings, rng)

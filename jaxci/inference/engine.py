@@ -28,6 +28,7 @@ from jaxci.inference.remarks import (
     size_remarks,
 )
 from jaxci.inference.request import Entry, Request, by_table, programs
+from jaxci.inference.runs import n_drawn
 from jaxci.inference.settings import Settings
 from jaxci.inference.shares import count_trials
 from jaxci.inference.slopes import FirstOrder, contributions, effective_units, first_order, of_mean
@@ -229,7 +230,7 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
             f"method {method.name!r} resamples n of n units twice, so it cannot go with {settings.scheme}; "
             f"{_others(statistic, layout, settings)}"
         )
-    if by_rows := _needed_rows(entry, layout):
+    if by_rows := _needed_rows(entry, sample, layout):
         serving = (OrderStatistic.name,) if isinstance(statistic, QuantileStatistic) else COUNTED_METHODS
         raise ValueError(
             f"method {method.name!r} reads {by_rows} of {request.name!r}, for which {layout.n:,} rows that are only "
@@ -269,7 +270,7 @@ COUNTED_METHODS = ("delong_logit", "exact", "delta")
 """Methods for rows that are only counted, but for those of quantiles."""
 
 
-def _needed_rows(entry: Entry, layout: Layout) -> str:
+def _needed_rows(entry: Entry, sample: Sample, layout: Layout) -> str:
     """Say what a method reads of rows of which there are only counts; empty where these do."""
     assert entry.method is not None
     if layout.counts is None or layout.units is not None or by_table(entry, layout):
@@ -278,6 +279,12 @@ def _needed_rows(entry: Entry, layout: Layout) -> str:
         return "leave-one-out values"
     if isinstance(entry.statistic, QuantileStatistic):
         return "" if entry.method.reads_counts else "more than two order statistics"
+    if (
+        entry.method.reads_resamples
+        and entry.method.nesting is None
+        and n_drawn(entry.statistic, sample, layout) < layout.n
+    ):
+        return ""
     found = entry.method.needs - {"standard_error", "acceleration", "law", "auc", "gaps", "places"}
     return "resamples" if entry.method.reads_resamples else ", ".join(sorted(found))
 

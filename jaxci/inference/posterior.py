@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxci.inference.program import Program
 from jaxci.inference.request import Entry, by_shared_table, by_table, table_program, unit_program
+from jaxci.inference.runs import in_runs
 from jaxci.intervals.base import Prior
 from jaxci.intervals.capabilities import has_beta_law
 from jaxci.records import record, static
@@ -64,11 +65,20 @@ class Posterior:
 def posterior_of(
     entries: Sequence[Entry], sample: Sample, layout: Layout
 ) -> Iterator[tuple[Posterior, PosteriorWeights, list[Entry]]]:
-    """Yield the posteriors of ``entries`` with their weights: of tables by cells where these are fewer than rows."""
+    """Yield the posteriors of ``entries`` with their weights: of tables by cells, and of ranks by runs, where few."""
     tables = [
         entry for entry in entries if by_table(entry, layout) and entry.prepared.size * layout.n_strata < layout.n
     ]
-    rest = [entry for entry in entries if entry not in tables]
+    rest = []
+    for entry in entries:
+        if entry in tables:
+            continue
+        runs = in_runs(entry, sample, layout)
+        if runs is None:
+            rest.append(entry)
+            continue
+        posterior, masses = _joined(runs.program, [entry], runs.sample, runs.layout)
+        yield posterior, posterior_weights(posterior.program, masses, tabulated=True), [entry]
     for group in by_shared_table(tables):
         posterior, masses = _joined(table_program(group, layout)[0], group, sample, layout)
         yield posterior, posterior_weights(posterior.program, masses, tabulated=True), group

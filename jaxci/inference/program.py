@@ -370,7 +370,7 @@ def of_units(
     linear = {at for statistic, at in both if isinstance(statistic, LinearStatistic)}
     multiplicity = np.zeros(capacity)
     if layout.units is None and layout.counts is not None:
-        multiplicity[: layout.n_rows] = layout.counts
+        multiplicity[: layout.n_rows] = layout.counts if layout.row_weights is None else 1.0  # of which there are sums
     else:
         multiplicity[: layout.n_units] = 1.0
     strata = None

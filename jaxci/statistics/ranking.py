@@ -96,6 +96,8 @@ class ScoreRanking(RankedStatistic, ExtremeStatistic):
     """Whether the statistic is an area under a ROC curve, whole or partial, or an average of such areas."""
     least_class: ClassVar[int] = 100
     """Size of the rarest class below which studies found too few errors in resamples."""
+    ties_negatives: ClassVar[bool] = False
+    """Whether rows of class 0 that follow each other, with none of class 1 between, might as well tie."""
 
     def pseudo_masses(self, n_classes: int) -> tuple[float, ...]:
         """Return the masses of a row of every class that is ranked worst: one row together of two classes.
@@ -192,6 +194,7 @@ class BinaryRanking(ScoreRanking):
 
     task = "binary"
     ranked_by = "score"
+    ties_negatives = True
     max_fpr: float | None = None
     """Largest false-positive rate that an area under the ROC curve is limited to; None without a limit."""
 

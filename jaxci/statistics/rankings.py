@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -60,6 +61,24 @@ class Ranking:
     def unseen_rows(self, unseen: PseudoUnits, dtype: Any) -> jax.Array:
         """Return the weight (2, B) of the unseen rows of both classes."""
         return _unseen_rows(unseen, dtype)
+
+
+def with_tied_negatives(sample: Sample) -> tuple[Sample, np.ndarray]:
+    """Return a sample by ascending score, rows of class 0 between two of class 1 as one, and how many each counts.
+
+    On the host. Of m rows of class 1 at most 2 m + 1 of class 0 are left: those below, between and tied with these.
+    """
+    y_true, scores = sample.y_true[: sample.n], sample.y_score[: sample.n]
+    counts = np.ones(sample.n) if sample.counts is None else sample.counts
+    member = y_true == 1
+    ends, others = np.unique(scores[member]), scores[~member]
+    place = np.searchsorted(ends, others) + np.searchsorted(ends, others, "right")
+    _, first, place = np.unique(place, return_index=True, return_inverse=True)
+    rows = np.concatenate([np.flatnonzero(member), np.flatnonzero(~member)[first]])
+    held = np.concatenate([counts[member], np.bincount(place, counts[~member])])
+    order = np.argsort(scores[rows], kind="stable")
+    found = dataclasses.replace(sample.take(rows[order]), counts=held[order], padding=0)
+    return found, held[order]
 
 
 def area_of_pairs(wins: jax.Array, members: jax.Array, others: jax.Array) -> jax.Array:

@@ -190,6 +190,33 @@ def test_quantiles_of_row_values(monkeypatch, cells):
         found.finalize("percentile")
 
 
+@pytest.mark.parametrize("clusters", [None, 9])
+@pytest.mark.parametrize("cells", [2**16, 100])
+def test_quantiles_of_rows_with_weights_or_in_clusters(monkeypatch, clusters, cells):
+    monkeypatch.setattr("jaxci.api.value_bins.MOST_CELLS", cells)
+    monkeypatch.setattr("jaxci.api.counted_rows.MOST_OF_CLUSTERS", cells)
+    rows = regression(clusters)
+    if cells > 100:  # values that tie
+        rows = rows | {"y_pred": rows["y_true"] + np.round(rows["y_pred"] - rows["y_true"], 1)}
+    weights = np.random.default_rng(3).exponential(size=N) * (np.arange(N) % 11 > 0)
+    for given_ in [{"sample_weight": weights}, *([{}] if clusters else [])]:
+        found = merged(accumulated(rows | given_, ["median_absolute_error"], np.array_split(np.arange(N), 4)))
+        expected = jaxci.evaluate(**rows, **given_, metrics=["median_absolute_error"])["median_absolute_error"]
+        (row,) = found.finalize()
+        assert row.method == expected.method
+        assert row.n == expected.n
+        got, wanted = (np.array([x.estimate, *x.confidence_interval, x.standard_error]) for x in (row, expected))
+        bound = 1e-15
+        if cells == 100:
+            (told,) = (text for text in row.warnings if "rows were counted in" in text)
+            bound = float(told.rsplit(" ", 1)[1])
+            assert bound <= 0.5
+        assert np.abs(got - wanted)[:3].max() <= bound
+        again = jaxci.Accumulator(["median_absolute_error"], groups=clusters is not None, max_rows=20)
+        again.load(pickle.loads(pickle.dumps(found.state_dict())))
+        assert again.finalize()["median_absolute_error"].confidence_interval == row.confidence_interval
+
+
 @pytest.mark.slow
 def test_state_of_cells_is_saved_and_loaded():
     rows = regression(9)
@@ -239,7 +266,7 @@ def test_points_of_pairs_that_lie_on_a_line():
     ("metrics", "rows", "message"),
     [
         (["spearmanr"], regression(), "max_rows must be at least 120, for spearmanr need all rows; got 20"),
-        (["median_absolute_error"], regression(9), "median_absolute_error need all rows with groups; got 20"),
+        (["spearmanr"], regression(9), "spearmanr need all rows with groups; got 20"),
         (["mean_absolute_error"], {"y_true": np.full(N, 1.7e308), "y_pred": np.full(N, -1e308)}, "be finite in every"),
         (["mean_squared_error"], {"y_true": np.full(N, 1e200), "y_pred": np.zeros(N)}, "metrics of squared errors"),
         (["log_loss"], {"y_true": np.zeros(N, int), "y_score": np.full(N, 0.5)}, "rows of 1 classes must be kept"),

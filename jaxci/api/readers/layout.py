@@ -74,11 +74,11 @@ def arranged(
 
 
 def weighed(
-    sample: Sample, groups: np.ndarray, counts: np.ndarray, weights: np.ndarray, known: CaseWeights
+    sample: Sample, groups: np.ndarray | None, counts: np.ndarray, weights: np.ndarray, known: CaseWeights
 ) -> tuple[Sample, Layout]:
     """Return rows that each stand for as many observations as ``counts`` says, of ``weights`` in sum, in clusters."""
     n = int(counts.sum())
-    layout = _layout(n, {"groups": groups}, weights / (weights.sum() / n))
+    layout = _layout(n, {} if groups is None else {"groups": groups}, weights / (weights.sum() / n))
     counts = counts.astype(np.float64)
     return dataclasses.replace(sample, counts=counts), dataclasses.replace(layout, counts=counts, case_weights=known)
 
