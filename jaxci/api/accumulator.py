@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -12,9 +13,11 @@ from jaxci.api.asked import Asked
 from jaxci.api.counted_rows import CountedRows
 from jaxci.api.counted_tables import CountedTables
 from jaxci.api.readers.batches import read_batch, stands_for
+from jaxci.api.readers.categories import joined, ordered_categories
 from jaxci.api.readers.labels import label_values
 from jaxci.api.readers.metrics import is_of_values, is_regression, named_metrics
 from jaxci.api.readers.samples import as_threshold, check_threshold
+from jaxci.api.readers.scores import names_of_columns
 from jaxci.api.tallies import KeptRows
 from jaxci.checks import check_count, shown
 from jaxci.inference.features import LARGEST
@@ -68,11 +71,12 @@ class Accumulator:
     predictions (R2, explained variance, Pearson's correlation) moments are kept in at most 65,536 cells, or one for
     every cluster: the estimate, and of clusters, weighted or not, the result, is that of all rows. The median of errors
     is read from the same cells, with a bound, whatever weights and clusters. With ``sample_weight`` and no clusters
-    means and functions, and metrics of a confusion table, are then resampled as rows pass: the Poisson bootstrap, whose weights follow from
-    ``rng`` and ``ids``, or clusters. So are ranks of several classes, clusters or weighted rows, from weights by score
-    and class in bins, with a bound, and expected calibration errors of such; of root mean squared ones sums by bin (and
-    cluster) are kept, and the result is that of all rows, but of weighted ones that are in no clusters, whose interval
-    has normal quantiles. The other metrics then end with an error. Observations, or clusters, are assumed independent.
+    means and functions, and metrics of a confusion table, are then resampled as rows pass: the Poisson bootstrap,
+    whose weights follow from ``rng`` and ``ids``, or clusters. So are ranks of several classes, clusters or weighted
+    rows, from weights by score and class in bins, with a bound, and expected calibration errors of such; of root mean
+    squared ones sums by bin (and cluster) are kept, and the result is that of all rows, but of weighted ones that are
+    in no clusters, whose interval has normal quantiles. The other metrics then end with an error. Observations, or
+    clusters, are assumed independent.
 
     Examples
     --------
@@ -121,6 +125,13 @@ class Accumulator:
         self._given: frozenset[str] | None = None
         self._rows = KeptRows()
         self._counted = CountedRows(self._asked)
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock())
 
     @property
     def n(self) -> int:
@@ -173,27 +184,34 @@ class Accumulator:
         -----
         A function that JAX transforms (``jit``, ``scan``) has no values to take in while it is traced: call this
         outside of it, or in it through ``jax.debug.callback``, and ``jax.effects_barrier()`` before the result is read.
+        Several threads may call it. Arrays are copied where their rows are kept, so that a batch may be filled anew.
         """
         given = {"y_true": y_true, "y_pred": y_pred, "y_score": y_score, "groups": groups}
         given |= {"sample_weight": sample_weight, "ids": ids}
         if all(np.shape(x)[:1] == (0,) for x in given.values() if x is not None):
             return self
         asked = self._asked
-        columns = read_batch(given, asked.regression, asked.labels)
-        self._check_given(frozenset(columns))
+        categories = None if asked.regression or asked.labels is not None else ordered_categories(y_true)
+        order = joined(self._counted.categories, categories)
+        every = order is not None and np.shape(y_score)[1:] == (len(order),)  # scores have a column for each
+        columns = read_batch(given, asked.regression, label_values("labels", order) if every else asked.labels)
         check_threshold(asked.threshold, y_pred, y_score)
-        n = len(columns["y_true"])
-        if self._counts(frozenset(columns)):
-            self._counted.table.add(columns["y_true"], columns["y_pred"], columns.get("groups"))
-        elif self._counted.started:
-            self._counted.add(columns, self._source)
-        else:
-            self._keep([columns])
-        self._given = frozenset(columns)
-        self._n += n
+        asked.check_probabilities(columns)
+        with self._lock:
+            self._check_given(frozenset(columns))
+            if self._counts(frozenset(columns)):
+                self._counted.table.add(columns["y_true"], columns["y_pred"], columns.get("groups"))
+            elif self._counted.started:
+                self._counted.add(columns, self._source)
+            else:
+                self._keep([columns], order)
+            self._given, self._counted.categories = frozenset(columns), order
+            if "y_score" in columns and not self._counted.score_names:
+                self._counted.score_names = names_of_columns(y_score, columns["y_score"])
+            self._n += len(columns["y_true"])
         return self
 
-    def _keep(self, batches: Sequence[Mapping[str, np.ndarray]]) -> None:
+    def _keep(self, batches: Sequence[Mapping[str, np.ndarray]], order: Sequence[Any] | None) -> None:
         """Keep rows, or count them with those that were kept where there are too many."""
         before = list(self._rows.batches)
         try:
@@ -201,6 +219,7 @@ class Accumulator:
                 self._rows.add(batch)
             if self._rows.n > self._max_rows:
                 counted = CountedRows(self._asked)
+                counted.categories = order
                 counted.start(self._rows.columns(with_ids=True), self._max_rows, self._source)
                 self._counted, self._rows = counted, KeptRows()
         except (TypeError, ValueError):
@@ -262,7 +281,7 @@ class Accumulator:
             if self._counted.started:
                 self._counted.add(other._rows.columns(with_ids=True), self._source)
             else:
-                self._keep(other._rows.batches)
+                self._keep(other._rows.batches, joined(self._counted.categories, theirs.categories))
         self._counted.merge(theirs)
         self._given = other._given
         self._n += other._n
@@ -329,13 +348,16 @@ class Accumulator:
         if self._given is None or self._n < 2:
             raise ValueError(f"at least 2 observations are needed for an interval; got n = {self._n}")
         if self._rows.batches:
-            known = self._counted.labels
-            parts = [self._asked.evaluated(self._rows.columns(), method, settings, self._source, labels=known)]
+            columns = self._rows.columns()
+            known = self._counted.labels_of(columns)
+            parts = [self._asked.evaluated(columns, method, settings, self._source, labels=known)]
         else:
+            columns = {}
             parts = CountedTables(self._counted, method, settings, self._source).all()
         rows = {row.statistic: row for part in parts for row in part}
         named = [[one for one in rows if stands_for(name, one)] for name, _ in self._asked.named]
-        remarks = tuple(dict.fromkeys(text for part in parts for text in part.warnings))
+        said = [*self._counted.remarks_of_names(columns), *(text for part in parts for text in part.warnings)]
+        remarks = tuple(dict.fromkeys(said))
         table = EvaluationTable(tuple(rows[one] for names in named for one in names), parts[0].n, parts[0].rng, remarks)
         announce(table.remarks)
         return table

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from jaxci.api.evaluate import Reading, read_data, table_of
+from jaxci.api.readers.arrays import as_floats
 from jaxci.api.readers.batches import of_table
+from jaxci.api.readers.labelled import not_probabilities
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.settings import Settings
 from jaxci.results import EvaluationTable
@@ -37,6 +39,13 @@ class Asked:
     def others(self) -> list[tuple[str, Statistic]]:
         """The metrics that are none of a confusion table."""
         return [(name, one) for name, one in self.named if one is not None and not of_table(name, one)]
+
+    def check_probabilities(self, columns: Mapping[str, np.ndarray]) -> None:
+        """Refuse scores of a batch that are no probabilities where a metric needs such."""
+        if "y_score" not in columns or not any(one.needs_probabilities for _, one in self.others):
+            return
+        if fault := not_probabilities("y_score", as_floats("y_score", columns["y_score"], (1, 2))):
+            raise ValueError(fault)
 
     def read(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -12,9 +12,11 @@ from jaxci.api.asked import Asked
 from jaxci.api.poisson_replicates import PoissonReplicates
 from jaxci.api.rank_replicates import TOO_MANY_SUMS, RankReplicates
 from jaxci.api.readers.batches import of_binary_scores
+from jaxci.api.readers.categories import joined
 from jaxci.api.readers.labelled import Labelled
-from jaxci.api.readers.labels import encode_labels, label_values
+from jaxci.api.readers.labels import distinct, encode_labels, label_values
 from jaxci.api.readers.samples import regression_sample
+from jaxci.api.readers.scores import of_other_names
 from jaxci.api.score_bins import ScoreBins
 from jaxci.api.tallies import LabelTable, WeightSums
 from jaxci.api.value_bins import MOST_OF_CLUSTERS, ValueBins
@@ -43,10 +45,14 @@ class CountedRows:
     asked : Asked
     started : bool
         Whether more than labels is counted.
+    categories : sequence or None
+        Those of ordered categories, in order.
     classes : (K,) array or None
         The classes, where labels are encoded.
     score_type : dtype
         In which scores came.
+    score_names : sequence
+        Names of their columns, where they have any.
     derived : str
         What is said of predictions that follow from scores; empty where they were given.
     table : LabelTable
@@ -66,8 +72,10 @@ class CountedRows:
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
         self.started = self.weighted = False
+        self.categories: Sequence[Any] | None = None
         self.classes: np.ndarray | None = None
         self.score_type = np.dtype(float)
+        self.score_names: Sequence[Any] = ()
         self.derived = ""
         self.table, self.bins = LabelTable(), ScoreBins()
         self.values: dict[str, ValueBins] = {}
@@ -99,6 +107,32 @@ class CountedRows:
         known = self.asked.labels if self.classes is None else self.classes
         return None if known is None else known.tolist()
 
+    def labels_of(self, columns: Mapping[str, Any]) -> list[Any] | None:
+        """Return the classes that are known, or those of ordered categories; None where labels give their order.
+
+        Of the latter all where scores have a column for each, else those that occur in the ``columns``.
+        """
+        if self.labels is not None or self.categories is None:
+            return self.labels
+        if "y_score" in columns and columns["y_score"].shape[1:] == (len(self.categories),):
+            return list(self.categories)
+        labels = {
+            label for name in ("y_true", "y_pred") if name in columns for label in distinct(columns[name]).tolist()
+        }
+        order = [category for category in self.categories if category in labels]
+        return order + sorted(labels - {*order})
+
+    def remarks_of_names(self, columns: Mapping[str, Any]) -> list[str]:
+        """Return what is to be said of the names of the columns of scores, of kept rows as :meth:`labels_of`."""
+        if not self.score_names:
+            return []
+        read = {name: columns[name] for name in ("y_true", "y_pred") if name in columns}
+        labels = self.labels_of(columns) or sorted(
+            {one for column in read.values() for one in distinct(column).tolist()}
+        )
+        asked = None if self.asked.labels is None else labels
+        return of_other_names("y_score", self.score_names, labels, asked)
+
     def _road(self, statistic: Statistic) -> str:
         """Return what is kept for a metric that is none of a confusion table; empty where all rows are needed."""
         weighted, groups = self.weighted, self.asked.groups
@@ -128,8 +162,9 @@ class CountedRows:
         self.weighted = "sample_weight" in kept
         if not self.asked.regression:
             read: dict[str, Any] = {name: kept[name] for name in ("y_true", "y_pred") if name in kept}
-            _, classes, _ = encode_labels(read, self.labels, 1)
-            self.classes = np.sort(classes) if self.asked.labels is None else self.asked.labels
+            known = self.labels_of(kept)
+            _, classes, _ = encode_labels(read, known, 1)
+            self.classes = np.sort(classes) if known is None else label_values("labels", known)
         if self.classes is not None and len(self.classes) < 2:
             raise ValueError(
                 f"{needs} rows of {len(self.classes)} classes must be kept (pass labels to name classes that are "
@@ -279,6 +314,8 @@ class CountedRows:
     def merge(self, other: CountedRows) -> None:
         """Add the counts of other rows."""
         self.derived = self.derived or other.derived
+        self.categories = joined(self.categories, other.categories)
+        self.score_names = self.score_names or other.score_names
         self.table.merge(other.table)
         self.bins.merge(other.bins)
         for name, found in other.values.items():
@@ -293,8 +330,10 @@ class CountedRows:
         return {
             "started": self.started,
             "weighted": self.weighted,
+            "categories": None if self.categories is None else [*self.categories],
             "classes": None if self.classes is None else self.classes.tolist(),
             "score_type": self.score_type.name,
+            "score_names": [*self.score_names],
             "derived": self.derived,
             "table": self.table.state(),
             "bins": self.bins.state(),
@@ -309,7 +348,9 @@ class CountedRows:
         """Return what :meth:`state` describes."""
         found = cls(asked)
         found.started, found.weighted = bool(state["started"]), bool(state["weighted"])
+        found.categories = state["categories"]
         found.classes = None if state["classes"] is None else label_values("classes", state["classes"])
+        found.score_names = state["score_names"]
         found.score_type, found.derived = np.dtype(state["score_type"]), str(state["derived"])
         found.table, found.bins = LabelTable.of(state["table"]), ScoreBins().load(state["bins"])
         found.values = {name: found._bins_of(name).load(one) for name, one in state["values"].items()}

@@ -82,9 +82,10 @@ class CountedTables:
 
     def _of_labels(self) -> EvaluationTable:
         """Return the metrics of a confusion table."""
-        asked, labels, how = self.rows.asked, self.rows.labels, self.how
+        asked, how = self.rows.asked, self.how
         metrics = [name if one is None else one for name, one in asked.named if of_table(name, one)]
         rows = self.rows.table.rows()
+        labels = self.rows.labels_of({"y_true": rows.y_true, "y_pred": rows.y_pred})
         if how.weights is None:
             arrays = rows._asdict()
             return asked.evaluated(arrays, how.method, how.settings, how.source, labels=labels, metrics=metrics)

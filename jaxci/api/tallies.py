@@ -193,7 +193,7 @@ class KeptRows:
         return sum(len(batch["y_true"]) for batch in self.batches)
 
     def add(self, columns: Mapping[str, np.ndarray]) -> None:
-        """Keep the rows of a batch."""
+        """Keep a copy of the rows of a batch, whose arrays callers may fill anew."""
         if self.batches:
             for name, column in columns.items():
                 before = self.batches[0][name]
@@ -206,7 +206,7 @@ class KeptRows:
                         f"{name} must have as many columns in every batch; got shape {column.shape} after "
                         f"{before.shape}"
                     )
-        self.batches.append(dict(columns))
+        self.batches.append({name: np.array(column) for name, column in columns.items()})
 
     def columns(self, *, with_ids: bool = False) -> dict[str, np.ndarray]:
         """Return all rows by column, in the order of their ids where they have any, which go ``with_ids`` or stay."""

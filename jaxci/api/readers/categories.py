@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxci.checks import shown
+
 
 class Placed(str):
     """A text that is sorted by its place among the categories."""
@@ -82,6 +84,18 @@ def in_category_order(data: Any, classes: np.ndarray) -> np.ndarray:
         return classes
     place = {category: i for i, category in enumerate(order)}
     return classes[np.argsort([place.get(label, len(place)) for label in classes.tolist()], kind="stable")]
+
+
+def joined(one: Sequence[Any] | None, other: Sequence[Any] | None) -> Sequence[Any] | None:
+    """Return the longer of two orders of categories, of which the shorter must be a part; None where there is none."""
+    if one is None or other is None:
+        return other if one is None else one
+    less, more = sorted([one, other], key=len)
+    if [category for category in more if category in less] != list(less):
+        raise ValueError(
+            f"y_true must have categories of one order in every batch; got {shown(other)} after {shown(one)}"
+        )
+    return more
 
 
 def placed(array: np.ndarray, order: Sequence[Any] | None) -> np.ndarray:

@@ -19,7 +19,7 @@ from jaxci.api.readers.label_remarks import (
     of_strange_labels,
 )
 from jaxci.api.readers.labels import encode_labels
-from jaxci.api.readers.scores import in_label_order, in_name_order, of_other_names
+from jaxci.api.readers.scores import in_label_order, in_name_order, names_of_columns, of_other_names
 from jaxci.checks import shown
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.ranking import ScoreRanking
@@ -156,7 +156,9 @@ class Labelled:
         remarks += of_near_labels(classes)
         if len(classes) > 1:
             for name, x in given.items():
-                remarks += [("any", text) for text in of_other_names(name, scores[name], x, order, labels)]
+                remarks += [
+                    ("any", text) for text in of_other_names(name, names_of_columns(scores[name], x), order, labels)
+                ]
         of_positive = "any" if any(x.ndim == 1 for x in given.values()) else "binary"  # whose scores one column has
         if len(classes) == 1:
             only = int(classes[0] == wanted)

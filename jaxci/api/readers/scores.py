@@ -22,7 +22,7 @@ def in_label_order(given: Any, scores: np.ndarray, labels: Sequence[Any]) -> np.
     labels : sequence of K
         Plain labels in the order that scores should have.
     """
-    names = _names(given, scores)
+    names = names_of_columns(given, scores)
     if len(names) != len(labels):
         return scores
     order = _order(names, labels)
@@ -42,15 +42,12 @@ def _order(names: Sequence[Any], labels: Sequence[Any]) -> list[int] | None:
     return None
 
 
-def of_other_names(
-    what: str, given: Any, scores: np.ndarray, labels: Sequence[Any], asked: Sequence[Any] | None
-) -> list[str]:
-    """Remark on columns whose names are texts, but not the labels: they are taken by position.
+def of_other_names(what: str, names: Sequence[Any], labels: Sequence[Any], asked: Sequence[Any] | None) -> list[str]:
+    """Remark on columns whose ``names`` are texts, but not the labels: they are taken by position.
 
     Nothing is said where names end with the labels ("prob_0" with 0) in their order, and where those that were
     ``asked`` for give the order, unless the names give another.
     """
-    names = _names(given, scores)
     if len(names) != len(labels) or _order(names, labels) is not None or not all(isinstance(x, str) for x in names):
         return []
     ends = [_end(name, labels) for name in names]
@@ -95,7 +92,7 @@ def in_name_order(given: Any, scores: np.ndarray, labels: Sequence[Any], last: A
 
     They are sorted; of two the label ``last`` comes last.
     """
-    names = _names(given, scores)
+    names = names_of_columns(given, scores)
     for written in _WAYS:
         known = {written(name): name for name in names}
         if labels and len(known) == len(names) and {written(label) for label in labels} <= known.keys():
@@ -116,7 +113,7 @@ def _like(name: Any, label: Any) -> Any:
     return type(label)(name)
 
 
-def _names(given: Any, scores: np.ndarray) -> list[Any]:
+def names_of_columns(given: Any, scores: np.ndarray) -> list[Any]:
     """Return the names of the columns of scores, where they have any: those of a frame without are its numbers."""
     named = getattr(given, "column_names", getattr(given, "columns", ())) if scores.ndim == 2 else ()
     found = [x.item() if isinstance(x, np.generic) else x for x in named]

@@ -1,0 +1,114 @@
+"""Batches as users have them: buffers that are filled anew, ordered categories, named columns, threads."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jaxci
+
+NAMES = ["low", "medium", "high"]
+
+pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+
+
+def three_classes(n: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 3, n)
+    return y, 0.4 * np.eye(3)[y] + 0.6 * rng.dirichlet(np.ones(3), n)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_arrays_may_be_filled_anew_after_every_batch(dtype):
+    rng = np.random.default_rng(0)
+    y, groups, weights = rng.integers(0, 2, 400), rng.integers(0, 40, 400), 1 + rng.random(400)
+    scores = rng.random(400).astype(dtype)
+    expected = jaxci.evaluate(
+        y, y_score=scores, metrics=["roc_auc"], groups=groups, sample_weight=weights, rng=0, n_resamples=99
+    )["roc_auc"]
+    buffers = [np.empty(100, x.dtype) for x in (y, scores, groups, weights)]
+    accumulator = jaxci.Accumulator(["roc_auc"], groups=True, rng=0, n_resamples=99)
+    for rows in np.split(np.arange(400), 4):
+        for buffer, column in zip(buffers, (y, scores, groups, weights), strict=True):
+            buffer[:] = column[rows]
+        accumulator.update(buffers[0], y_score=buffers[1], groups=buffers[2], sample_weight=buffers[3])
+    (found,) = accumulator.finalize()
+    assert (found.estimate, found.confidence_interval) == (expected.estimate, expected.confidence_interval)
+
+
+@pytest.mark.parametrize("max_rows", [2**17, 100])
+@pytest.mark.parametrize("columns", [None, NAMES[::-1]])
+def test_ordered_categories_give_the_order_of_the_classes(monkeypatch, max_rows, columns):
+    monkeypatch.setattr("jaxci.api.accumulator.LARGEST", 100)
+    y, scores = three_classes()
+    truth = pd.Series(pd.Categorical.from_codes(y, NAMES, ordered=True))
+    given = scores if columns is None else pd.DataFrame(scores[:, ::-1], columns=columns)
+    metrics = ["log_loss", "accuracy", "roc_auc_ovr"]
+    expected = {row.statistic: row.estimate for row in jaxci.evaluate(truth, y_score=given, metrics=metrics)}
+    one, other = (jaxci.Accumulator(metrics, rng=0, n_resamples=99, max_rows=max_rows) for _ in range(2))
+    for accumulator, rows in ((one, np.arange(150)), (other, np.arange(150, 300))):
+        batch = given[rows] if columns is None else given.iloc[rows]
+        accumulator.update(truth[rows], y_score=batch, ids=rows)
+    again = jaxci.Accumulator(metrics, rng=0, n_resamples=99, max_rows=max_rows)
+    found = again.load(pickle.loads(pickle.dumps(one.merge(other).state_dict()))).finalize()
+    assert {row.statistic: row.estimate for row in found} == pytest.approx(expected)
+
+
+def test_ordered_categories_of_labels_alone():
+    y, scores = three_classes()
+    truth = pd.Series(pd.Categorical.from_codes(y, NAMES, ordered=True))
+    guess = np.array(NAMES)[scores.argmax(axis=1)]
+    kappa = jaxci.statistics.CohenKappa(weights="quadratic")
+    (expected,) = jaxci.evaluate(truth, guess, metrics=[kappa])
+    (found,) = jaxci.Accumulator([kappa]).update(truth, guess).finalize()
+    assert found.estimate == expected.estimate
+    few = [truth[:2].cat.remove_unused_categories(), truth[2:]]
+    accumulator = jaxci.Accumulator([kappa]).update(few[0], guess[:2]).update(few[1], guess[2:])
+    assert next(iter(accumulator.finalize())).estimate == expected.estimate
+    with pytest.raises(ValueError, match=r"categories of one order in every batch; got \['high', 'medium', 'low'\]"):
+        accumulator.update(truth.cat.reorder_categories(NAMES[::-1]), guess)
+
+
+def test_columns_of_other_names_are_told():
+    y, scores = three_classes()
+    given = pd.DataFrame(scores, columns=[f"p_{name}" for name in NAMES])
+    truth = np.array(NAMES)[y]
+    told = jaxci.evaluate(truth, y_score=given, metrics=["log_loss"]).warnings
+    assert "by their names they look swapped" in told[0]
+    accumulator = jaxci.Accumulator(["log_loss"]).update(truth[:50], y_score=given[:50])
+    accumulator.merge(jaxci.Accumulator(["log_loss"]).update(truth[50:], y_score=given[50:]))
+    assert accumulator.finalize().warnings == told
+
+
+@pytest.mark.parametrize("bad", [[0.2, 1.5], [[0.2, 0.9], [0.5, 0.5]]])
+def test_scores_that_are_no_probabilities_are_refused_at_once(bad):
+    accumulator = jaxci.Accumulator(["roc_auc", "log_loss"])
+    good = np.array([0.1, 0.7, 0.2, 0.6]) if np.ndim(bad) == 1 else np.array([[0.1, 0.9], [0.8, 0.2]] * 2)
+    accumulator.update([1, 1, 0, 1], y_score=good)
+    with pytest.raises(ValueError, match=r"must (hold probabilities|sum to 1)"):
+        accumulator.update([0, 1], y_score=bad)
+    assert accumulator.update([1, 1, 0, 1], y_score=good).finalize().n == 8
+
+
+@pytest.mark.parametrize("score", [True, False])
+def test_several_threads_may_update_one_accumulator(monkeypatch, score):
+    monkeypatch.setattr("jaxci.api.accumulator.LARGEST", 100)
+    rng = np.random.default_rng(8)
+    y, scores = rng.integers(0, 2, 6000), np.round(rng.random(6000), 2)
+    metrics = ["roc_auc"] if score else ["accuracy"]
+    accumulator = jaxci.Accumulator(metrics, rng=0, max_rows=1000)
+
+    def update(rows: np.ndarray) -> None:
+        given = {"y_score": scores[rows]} if score else {"y_pred": scores[rows] > 0.5}
+        accumulator.update(y[rows] == 1, **given)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(update, np.array_split(np.arange(6000), 200)))
+    given = {"y_score": scores} if score else {"y_pred": scores > 0.5}
+    expected = jaxci.evaluate(y == 1, **given, metrics=metrics)[metrics[0]].estimate
+    assert accumulator.n == accumulator.finalize().n == 6000
+    assert pickle.loads(pickle.dumps(accumulator)).finalize()[metrics[0]].estimate == pytest.approx(expected, abs=1e-12)
