@@ -100,12 +100,23 @@ class Logistic(Inducer):
 
     def predict(self, params: jax.Array, X: jax.Array) -> jax.Array:
         """Return class probabilities (n, K)."""
-        shares = _shares(params[:, :-1] @ X.T + params[:, -1:])
-        return (jnp.concatenate([1 - shares, shares]) if len(shares) == 1 else shares).T
+        scores = X @ params[:, :-1].T + params[:, -1]
+        if scores.shape[1] > 1:
+            return shares_of_rows(scores)
+        shares = jax.nn.sigmoid(scores)
+        return jnp.concatenate([1 - shares, shares], axis=1)
 
     def plane(self, params: jax.Array, n_features: int) -> Plane | None:
         """Return the log odds of the second of two classes; more have none."""
         return Plane(params[0, -1], params[0, :-1]) if len(params) == 1 else None
+
+
+def shares_of_rows(scores: jax.Array) -> jax.Array:
+    """Return probabilities (n, K) of scores (n, K) that a product of matrices gave.
+
+    In this order: along the first axis of such a product of more than 16,384 columns XLA adds up wrongly on a CPU.
+    """
+    return jax.nn.softmax(scores, axis=1)
 
 
 def _shares(scores: jax.Array) -> jax.Array:

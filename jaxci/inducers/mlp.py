@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import jax
@@ -11,6 +12,7 @@ import optax
 
 from jaxci.inducers.base import Fitted, Inducer
 from jaxci.inducers.fields import check_count, check_field, check_not_negative, check_positive
+from jaxci.inducers.logistic import shares_of_rows
 from jaxci.records import record, static
 
 Layers = tuple[tuple[jax.Array, jax.Array], ...]
@@ -147,8 +149,9 @@ class MLP(Inducer):
 
     def predict(self, params: Layers, X: jax.Array) -> jax.Array:
         """Return values (n,), or class probabilities (n, K)."""
-        found = forward(params, X.T)
-        return found[0] if len(found) == 1 else jax.nn.softmax(found, axis=0).T
+        *layers, (weights, offsets) = params
+        found = hidden_units(layers, X.T).T @ weights.T + offsets
+        return found[:, 0] if found.shape[1] == 1 else shares_of_rows(found)
 
 
 def _moments(values: jax.Array, shares: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -170,9 +173,14 @@ def start(draws: jax.Array, sizes: tuple[int, ...]) -> Layers:
     return tuple(layers)
 
 
+def hidden_units(layers: Sequence[tuple[jax.Array, jax.Array]], rows: jax.Array) -> jax.Array:
+    """Return the values (units, n) of the last of hidden layers for rows (d, n)."""
+    for weights, offsets in layers:
+        rows = jax.nn.relu(weights @ rows + offsets[:, None])
+    return rows
+
+
 def forward(layers: Layers, rows: jax.Array) -> jax.Array:
     """Return the last layer's values (out, n) for rows (d, n)."""
-    for weights, offsets in layers[:-1]:
-        rows = jax.nn.relu(weights @ rows + offsets[:, None])
     weights, offsets = layers[-1]
-    return weights @ rows + offsets[:, None]
+    return weights @ hidden_units(layers[:-1], rows) + offsets[:, None]

@@ -92,6 +92,21 @@ def test_room_for_more_rows_changes_no_fit(name, classes):
     contract.room_changes_nothing(LEARNERS[name], Trial.of(classes), TOLERANCE.get(name, 1e-9))
 
 
+@pytest.mark.parametrize("d", [3, 5])  # of 6 and 7 columns XLA went wrong, too, of 4 and 8 it did not
+@pytest.mark.parametrize(("name", "classes"), [pair for pair in PAIRS if pair[0] in ("linear", "logistic", "mlp")])
+def test_many_rows_are_predicted_as_few_are(name, classes, d):
+    rng, n = np.random.default_rng(d), 90
+    learner = inducer("mlp", hidden=(d,), max_epochs=2) if name == "mlp" else LEARNERS[name]
+    X, rows = rng.normal(size=(n, d)), rng.normal(size=(17_000, d))
+    y = rng.integers(0, classes, n) if classes else rng.normal(size=n)
+    with jax.enable_x64(True):
+        fitted = learner.fit(jax.random.key(0), jnp.asarray(X), jnp.asarray(y), jnp.ones(n), classes)
+        predict = jax.jit(learner.predict)
+        found = np.asarray(predict(fitted.params, jnp.asarray(rows)))
+        parts = [np.asarray(predict(fitted.params, jnp.asarray(part))) for part in np.split(rows, 17)]
+    np.testing.assert_allclose(found, np.concatenate(parts), rtol=1e-9, atol=1e-12)
+
+
 @record
 class Mean(Inducer):
     """Weighted mean, and a draw for every row by its number."""
