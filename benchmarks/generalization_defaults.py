@@ -30,6 +30,7 @@ from jaxci.inducers.registry import as_inducer
 
 FEATURES, FRESH = 5, 20_000
 SIZES = (20, 50, 100, 300, 500, 2000)
+FAR_SIZES = (50, 120, 300, 1000)
 GROUPS = (5, 8, 10, 20, 40, 80)
 
 
@@ -90,6 +91,18 @@ def classes(prevalence: float, slope: float, shift: float = 0.0, uneven: bool = 
     return draw
 
 
+def apart(prevalence: float, distance: float) -> Callable[..., Data]:
+    """Return a law of two classes of normal features, whose means lie so many standard deviations apart."""
+
+    def draw(rng: np.random.Generator, size: int) -> Data:
+        y = (rng.random(size) < prevalence).astype(int)
+        X = features(rng, size, None)
+        X[:, 0] += distance * y
+        return Data(X, y, None, special.expit(distance * X[:, 0] - distance**2 / 2 + special.logit(prevalence)))
+
+    return draw
+
+
 def targets(df: float | None, shift: float = 0.0, uneven: bool = False) -> Callable[..., Data]:
     """Return a linear law with normal errors, or t ones."""
 
@@ -115,6 +128,11 @@ def designs() -> Iterator[Design]:
         ):
             for n in SIZES:
                 yield Design(law, learner, loss, n, classes(prevalence, slope))
+    for prevalence in (0.5, 0.2):
+        for loss in ("brier", "log"):
+            for n in FAR_SIZES:
+                law = f"two classes 4 deviations apart, {prevalence:g} positive"
+                yield Design(law, "logistic", loss, n, apart(prevalence, 4.0))
     for df in (None, 5.0):
         for learner in ("ridge:alpha=0.1", "tree"):
             for n in SIZES:

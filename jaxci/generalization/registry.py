@@ -403,13 +403,16 @@ def usual_scale(method: str, bounds: tuple[float, float], n_groups: int | None, 
     """Return the scale of the ends of an interval for the mean of a loss, and why, by every door.
 
     Means of losses without a bound are skewed: of squared t5 errors plain ends covered 91% of 95 at n = 50 to 300. So
-    are shares of few errors: plain ends covered 79% where 5% of 60 rows were wrong, 85% where 3% of 100 were.
+    are shares of few errors: plain ends covered 79% where 5% of 60 rows were wrong, 85% where 3% of 100 were; and Brier
+    scores near 0: plain ends covered 86% to 89% of logistic regressions of which 3% of 120 or 300 rows were wrong.
     """
     if share and method in ("corrected_t", "nested_cv"):
         return "wilson", "ends also as far as Wilson's, since shares of few errors are skewed"
     unbounded = bounds == (0.0, math.inf)
     if unbounded and method == "corrected_t" and n_groups is not None and n_groups <= FEW_GROUPS:
         return "log", "ends on the log scale, since means of few groups are skewed"
+    if bounds[0] == 0.0 and bounds[1] < math.inf and method in ("corrected_t", "nested_cv"):
+        return "log", "ends on the log scale, since means of losses near 0 are skewed"
     if unbounded and method in ("corrected_t", "nested_cv"):
         return "cube_root", "ends on the scale of cube roots, since means of losses without a bound are skewed"
     return "plain", ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Iterator
 
@@ -15,7 +16,7 @@ from jaxci.printing import JaxciWarning
 from jaxci.special import deviation
 from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
 from jaxci.statistics.layout import Layout
-from jaxci.statistics.order import ValueOrderStatistic
+from jaxci.statistics.order import OrderStatistic, ValueOrderStatistic
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import ScoreRanking
@@ -38,6 +39,12 @@ FEW_TO_STUDENTIZE = 4
 """Strata of fewer units get a remark where resamples are divided by their own standard errors."""
 FEW_TIED, MOSTLY_DISTINCT = 80, 0.7
 """Lengths between quartiles of fewer units get a remark where fewer than that share of the values are distinct."""
+HEAVY_ATOM, NEAR_QUARTILE, APART = 0.05, 3.0, 0.1
+"""Lengths between quartiles get a remark where a value that a larger share of the rows has ends so many standard errors
+or less from a quartile, and the next value is a larger share of the length away.
+"""
+OF_ATOMS = "55% to 98%"
+"""What 95% intervals of such lengths covered in ``benchmarks/atoms_near_quartiles.py``."""
 FEW_ROWS = 50
 """Below so many units intervals of resamples and the delta method get a remark where no card judged them."""
 FEW_CASES, ENOUGH_ROWS = 10, 20
@@ -253,14 +260,37 @@ def _of_shares_without_bounds(statistic: Statistic, values: np.ndarray | None) -
 
 
 def _of_tied_lengths(statistic: Statistic, sample: Sample, layout: Layout) -> list[str]:
-    """Remark on the length between quantiles of few tied values, which jumps from one of few lengths to another."""
-    if not (isinstance(statistic, ValueOrderStatistic) and statistic.is_length) or layout.n_units >= FEW_TIED:
+    """Remark on the length between quantiles of tied values, which jumps from one length to another."""
+    if not (isinstance(statistic, ValueOrderStatistic) and statistic.is_length):
         return []
-    distinct, n = len(np.unique(sample.values[: layout.n_rows])), layout.n_rows
-    if distinct > MOSTLY_DISTINCT * n:
-        return []
+    held, sizes = np.unique(sample.values[: layout.n_rows], return_counts=True)
+    said = _of_atom_near_quartile(statistic, held, sizes, layout)
+    distinct, n = len(held), layout.n_rows
+    if layout.n_units >= FEW_TIED or distinct > MOSTLY_DISTINCT * n:
+        return said
     why = f"{_too_few(layout, FEW_TIED)}, and the values are tied ({distinct} distinct ones)"
-    return [f"{why}: the length between their quartiles jumps, and intervals often cover less than they say"]
+    return [*said, f"{why}: the length between their quartiles jumps, and intervals often cover less than they say"]
+
+
+def _of_atom_near_quartile(statistic: OrderStatistic, held: np.ndarray, sizes: np.ndarray, layout: Layout) -> list[str]:
+    """Remark on many equal values, and a gap beside them, that end next to a quartile: the length jumps by the gap."""
+    n, through = layout.n_rows, np.cumsum(sizes)
+    quantiles = [float(q) for _, q in statistic.quantiles]
+    low, high = (held[np.minimum(np.searchsorted(through, q * n), len(held) - 1)] for q in sorted(quantiles))
+    wide = np.diff(held) > APART * (high - low)
+    heavy = sizes > max(2.0, HEAVY_ATOM * n)
+    for place in np.flatnonzero(wide & (heavy[1:] != heavy[:-1])):
+        share = through[place] / n
+        for q in quantiles:
+            if abs(share - q) <= NEAR_QUARTILE * math.sqrt(q * (1 - q) / layout.n_units):
+                where = (
+                    f"{share:.0%} of the values are {held[place]:.4g} or less, and the next is {held[place + 1]:.4g}"
+                )
+                return [
+                    f"{where}: this gap lies next to a quartile, so that the length may be another altogether; 95% "
+                    f"intervals of such lengths covered {OF_ATOMS} in simulations"
+                ]
+    return []
 
 
 def _of_few_rows(statistic: Statistic, layout: Layout, values: np.ndarray | None, method: Method) -> list[str]:

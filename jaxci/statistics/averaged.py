@@ -171,8 +171,9 @@ class AveragedStatistic(ConfusionStatistic):
 
     @property
     def scores_absent_classes(self) -> bool:  # type: ignore[override]
-        """Whether classes without rows count in the plain mean of the scores."""
-        return self.averages_hits and self.absent_class != "skip"
+        """Whether classes without rows count in the plain mean of the scores, or leave it at 0 or 1 as in F1."""
+        by_prevalence = self.average == "binary" and not self.trials_by_truth
+        return by_prevalence or (self.averages_hits and self.absent_class != "skip")
 
     @property
     def averages_proportions(self) -> bool:

@@ -1,14 +1,19 @@
 """What is said of learners, losses and data on which intervals are known to fail, and what is refused."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from learners import LeastSquares
 
 import jaxci
+from jaxci.api.generalization import OF_FEW_DECIDING
 from jaxci.inducers import Tree
 
 pytest.importorskip("sklearn")
 
+ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 Y = X.sum(axis=1) + RNG.normal(size=60)
@@ -156,3 +161,25 @@ def test_usual_splits_by_what_is_judged():
     for rows, df in ((4, 24), (7, 6)):
         rare = jaxci.compare_inducers("logistic", "constant", X, np.arange(60) < rows, rng=0, progress=False)
         assert rare.test == f"t test of no difference, {df} degrees of freedom"
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize("loss", ["brier", "log"])
+def test_few_rows_that_decide_a_loss_of_classes_are_told(loss):
+    rng = np.random.default_rng(0)
+    y = (np.arange(120) % 2).astype(int)
+    for distance, said in ((5.0, True), (1.0, False)):
+        x = rng.normal(size=(120, 3))
+        x[:, 0] += distance * y
+        found = quiet("logistic", x, y, loss=loss)
+        assert told(found, "rows decide the mean loss, effectively") == said
+        assert (found.confidence_interval.high - found.estimate) > (found.estimate - found.confidence_interval.low)
+    assert not told(quiet("logistic", x, y), "decide the mean loss")
+
+
+def test_what_is_said_of_few_deciding_rows_was_simulated():
+    rows = json.loads((ROOT / "benchmarks" / "results" / "generalization_defaults.json").read_text())["rows"]
+    covered = [row["coverage"] for row in rows if "deviations apart" in row["law"] and row["warned"] > 0.5]
+    assert f"covered {int(100 * min(covered))}% to {int(100 * max(covered))}% in simulations" == OF_FEW_DECIDING
+    silent = [row["coverage"] for row in rows if "deviations apart" in row["law"] and row["warned"] <= 0.5]
+    assert min(silent) > 0.92

@@ -18,6 +18,7 @@ from jaxci.inference.remarks import (
     EXPANDED_IN_CLUSTERS,
     EXPLAINED_IN_CLUSTERS,
     FEW_FOR_A_KIND,
+    OF_ATOMS,
     PERCENTILE_ON_CARDS,
     QUANTILES_IN_CLUSTERS,
     size_remarks,
@@ -37,6 +38,8 @@ from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import Mean
+
+ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 
@@ -763,3 +766,24 @@ def test_lengths_between_quartiles_of_few_tied_values_are_told(false_alarm):
     assert stats.binomtest(held, sets, 0.97, alternative="less").pvalue < false_alarm
     untied = jaxci.interval("iqr", rng.normal(size=30), n_resamples=499, rng=0)
     assert not any("tied" in text for text in untied.warnings)
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_an_atom_that_ends_next_to_a_quartile_is_told():
+    """Overlaps of which 27% are 0: the lower quartile lies at .3 or so, or, of nearly as many data sets, at 0."""
+    rng = np.random.default_rng(1)
+    for n, zeros, said in ((100, 0.27, True), (500, 0.27, True), (500, 0.1, False), (500, 0.5, False)):
+        values = np.where(np.arange(n) < zeros * n, 0.0, rng.beta(8, 3, n))
+        found = jaxci.interval("iqr", values, n_resamples=499, rng=0)
+        assert any(f"covered {OF_ATOMS} in simulations" in text for text in found.warnings) == said
+        assert not jaxci.interval("median", values[values > 0], n_resamples=499, rng=0).warnings
+    answers = rng.integers(1, 6, 300)  # values that are tied on both sides of a gap
+    assert not jaxci.interval("iqr", answers, n_resamples=499, rng=0).warnings
+
+
+def test_the_remark_on_atoms_is_what_was_simulated():
+    kept = json.loads((ROOT / "benchmarks" / "results" / "atoms_near_quartiles.json").read_text())["designs"]
+    found = [design["coverage, width over needed, told"]["iqr"]["auto"] for design in kept]
+    covered = [coverage for coverage, _, told in found if told > 0.5]
+    assert f"{int(100 * min(covered))}% to {int(100 * max(covered))}%" == OF_ATOMS
+    assert min(coverage for coverage, _, told in found if told <= 0.5) > 0.92

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import time
+import warnings
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
 import jaxci
+from jaxci.inference.choice_by_rules import OF_FEW_AMONG_MANY
 from jaxci.statistics.ranking import AveragePrecision, RocAuc
 from jaxci.statistics.rankings import with_tied_negatives
 from jaxci.statistics.sample import Sample
 
+ROOT = Path(__file__).resolve().parents[2]
 STATISTICS = [RocAuc(), RocAuc(max_fpr=0.2), AveragePrecision()]
 
 
@@ -93,3 +98,23 @@ def test_scores_that_are_counted_are_resampled_as_all_rows_are(monkeypatch):
         assert found.confidence_interval == expected.confidence_interval
     with pytest.raises(ValueError, match="method 'calibrated' reads resamples of 'average_precision', for which 3,000"):
         accumulator.finalize("calibrated")
+
+
+def test_few_positives_among_many_rows_are_told_of_average_precisions():
+    rows = json.loads((ROOT / "benchmarks" / "results" / "rare_positives.json").read_text())["designs"]
+    found = [design["coverage, width over needed, told"] for design in rows]
+    covered = [one["average_precision"]["auto"][0] for one in found]
+    for positives, said in ((30, True), (199, True), (200, False)):
+        y, scores = rare(100_000, positives, digits=12)
+        with warnings.catch_warnings(action="ignore"):
+            row = jaxci.interval("average_precision", y, scores, rng=0)
+        assert any(text.endswith(OF_FEW_AMONG_MANY) for text in row.warnings) == said
+    assert f"{int(100 * min(covered))}% to {int(100 * max(covered))}%" in OF_FEW_AMONG_MANY
+    assert min(one["roc_auc"]["auto"][0] for one in found) > 0.9
+
+
+def test_areas_of_which_few_positives_are_lost_allow_for_what_was_not_seen():
+    y = (np.arange(50_000) < 300).astype(int)
+    scores = np.random.default_rng(0).normal(size=50_000) + y * np.array([3.9, 1.8])[:, None]
+    methods = [jaxci.interval("roc_auc", y, one, rng=0).method for one in scores]
+    assert methods == ["proper_bayesian", "delong_logit"]

@@ -588,6 +588,23 @@ def _tiny_and_rest(truth):
     return y, guess, np.where(np.arange(len(y)) < len(truth), "tiny", "rest")
 
 
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_a_group_without_positives_is_not_compared_by_scores_of_these():
+    """Of 100 negatives, 7 of them wrong, F1 and precision are 0 whatever the model: adjusted p .0005 and less."""
+    rng = np.random.default_rng(0)
+    site = np.repeat(["clinic", "screening"], [200, 100])
+    y = np.where(site == "clinic", rng.random(300) < 0.3, False).astype(int)
+    guess = np.where(rng.random(300) < 0.93, y, 1 - y)
+    metrics = ["accuracy", "f1", "precision", "jaccard", "negative_predictive_value", "specificity"]
+    found = jaxci.evaluate(y, guess, metrics=metrics, by={"site": site}, rng=0)
+    for row in found.subgroups:
+        assert np.isnan(row.rest.pvalue) == (row.result.statistic not in ("accuracy", "specificity"))
+    for metric in ("f1", "precision", "jaccard", "negative_predictive_value"):
+        assert any(
+            text.endswith(f"without rows of every class are not compared by '{metric}'") for text in found.warnings
+        )
+
+
 @pytest.mark.parametrize("truth", [[1, 1, 1], [0, 1, 1, 0]])
 @pytest.mark.parametrize("metric", [*AGREEMENTS, jaxci.statistics.BalancedAccuracy(adjusted=True)])
 def test_a_group_that_lacks_a_class_is_not_compared_by_what_depends_on_the_classes(metric, truth):
