@@ -298,11 +298,11 @@ def table_of(
     if check:
         from jaxci.api.check import with_coverage
 
-        weighted = layout.row_weights is not None
-        if weighted or settings.alternative != "two-sided" or not settings.plain:
-            raise ValueError(
-                "check=True needs independent rows without weights and two-sided intervals; got "
-                f"alternative={settings.alternative!r}, {settings.scheme}{' and sample_weight' if weighted else ''}"
-            )
+        got = ["sample_weight"] * (layout.row_weights is not None)
+        got += [f"alternative={settings.alternative!r}"] * (settings.alternative != "two-sided")
+        got += [settings.scheme] * (not settings.plain)
+        if got:
+            needs = "rows without weights, resampled one by one or in their clusters, and two-sided intervals"
+            raise ValueError(f"check=True needs {needs}; got {' and '.join(got)}")
         rows = with_coverage(rows, {r.name: r.statistic for r in read.requests}, sample, layout, source)
     return EvaluationTable(tuple(rows), layout.n, source.record, remarks)

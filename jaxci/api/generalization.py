@@ -299,9 +299,9 @@ def fit_resamples(
         Of :mod:`jaxci.resampling.splits`, each with another name. A training sample that occurs in
         several of them is fitted once.
     loss : str, callable or Statistic, optional
-        "zero_one", "log" or "brier" for classes; "squared", "absolute", "winsorized" (squared, cut at
-        the 90% quantile of each split's test losses), "standardized" (absolute over the standard
-        deviation of the training targets) or "percentual" (absolute over the absolute target) for
+        "zero_one", "log" or "brier" (summed over the classes) for classes; "squared", "absolute",
+        "winsorized" (squared, cut at the 90% quantile of each split's test losses), "standardized" (absolute
+        over the standard deviation of the training targets) or "percentual" (absolute over the absolute target) for
         targets; a metric of :func:`jaxci.list_metrics`; a function ``f(y_true, y_pred)`` that returns one
         loss a row (of labels for classes); or a :class:`~jaxci.statistics.WeightedFunction`
         ``f(y_true, prediction, weights)`` of the rows that a split tests (class codes, and probabilities).

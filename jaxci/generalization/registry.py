@@ -411,8 +411,8 @@ def usual_scale(method: str, bounds: tuple[float, float], n_groups: int | None, 
     unbounded = bounds == (0.0, math.inf)
     if unbounded and method == "corrected_t" and n_groups is not None and n_groups <= FEW_GROUPS:
         return "log", "ends on the log scale, since means of few groups are skewed"
-    if bounds[0] == 0.0 and bounds[1] < math.inf and method in ("corrected_t", "nested_cv"):
-        return "log", "ends on the log scale, since means of losses near 0 are skewed"
+    if bounds[0] == 0.0 and bounds[1] < math.inf and n_groups is None and method in ("corrected_t", "nested_cv"):
+        return "cube_root", "ends on the scale of cube roots, since means of losses near 0 are skewed"
     if unbounded and method in ("corrected_t", "nested_cv"):
         return "cube_root", "ends on the scale of cube roots, since means of losses without a bound are skewed"
     return "plain", ""

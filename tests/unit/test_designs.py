@@ -282,7 +282,7 @@ def test_every_row_of_a_table_of_clusters_is_checked():
     y, guess, groups = correlated(0.3)
     rows = jaxci.evaluate(y, guess, groups=groups, metrics=["accuracy", "f1"], check=True, n_resamples=199, rng=0)
     assert all(0.8 < row.coverage <= 1 for row in rows)
-    with pytest.raises(ValueError, match="check=True needs independent rows without weights"):
+    with pytest.raises(ValueError, match="check=True needs rows without weights"):
         jaxci.evaluate(y, guess, sample_weight=1 + y, check=True)
 
 

@@ -582,6 +582,11 @@ def methods_beside_plain_numpy() -> list[str]:
 @on("generalization")
 def defaults_by_kind_of_data() -> list[str]:
     rows, told = kept("generalization_defaults")["rows"], [f"{len(kept('generalization_defaults')['rows'])} designs"]
+    far = [x for x in rows if "deviations apart" in x["law"]]
+    least, silent = min(x["coverage"] for x in far), min(x["coverage"] for x in far if x["warned"] <= 0.5)
+    middle = share(float(np.median([x["coverage"] for x in far])))
+    told += [f"4 deviations apart, 20 and 50% positive, Brier scores and log losses, n = 50 to 1,000 | {middle} | "]
+    told += [f"{middle} | {share(least)} (warned of), else {share(silent)} |"]
     for kind, word in (("linear regression and trees", "errors"), ("5 to 80 groups", "groups")):
         covered = [x["coverage"] for x in rows if word in x["law"]]
         told += [f"| {share(float(np.median(covered)))} | {share(min(covered))} |"]
