@@ -13,7 +13,7 @@ from jaxci.api.asked import Asked
 from jaxci.api.counted_rows import CountedRows
 from jaxci.api.counted_tables import CountedTables
 from jaxci.api.readers.batches import read_batch, stands_for
-from jaxci.api.readers.categories import joined, ordered_categories
+from jaxci.api.readers.categories import agreed, ordered_categories
 from jaxci.api.readers.labels import label_values
 from jaxci.api.readers.metrics import is_of_values, is_regression, named_metrics
 from jaxci.api.readers.samples import as_threshold, check_threshold
@@ -190,28 +190,40 @@ class Accumulator:
         given |= {"sample_weight": sample_weight, "ids": ids}
         if all(np.shape(x)[:1] == (0,) for x in given.values() if x is not None):
             return self
-        asked = self._asked
-        categories = None if asked.regression or asked.labels is not None else ordered_categories(y_true)
-        order = joined(self._counted.categories, categories)
+        with self._lock:
+            self._update(given)
+        return self
+
+    def _update(self, given: Mapping[str, Any]) -> None:
+        asked, order, y_score = self._asked, self._counted.categories, given["y_score"]
+        if not asked.regression and asked.labels is None:
+            found = ordered_categories(given["y_true"])
+            if self._given is None:
+                order = found
+            elif found is not None:
+                order = agreed(order, found, scored=y_score is not None, part=True)
         every = order is not None and np.shape(y_score)[1:] == (len(order),)  # scores have a column for each
         columns = read_batch(given, asked.regression, label_values("labels", order) if every else asked.labels)
-        check_threshold(asked.threshold, y_pred, y_score)
+        check_threshold(asked.threshold, given["y_pred"], y_score)
         asked.check_probabilities(columns)
-        with self._lock:
-            self._check_given(frozenset(columns))
+        self._check_given(frozenset(columns))
+        names = names_of_columns(y_score, columns["y_score"]) if "y_score" in columns else []
+        said = self._counted.categories, self._counted.score_names
+        self._counted.categories, self._counted.score_names = order, self._counted.score_names or names
+        try:
             if self._counts(frozenset(columns)):
                 self._counted.table.add(columns["y_true"], columns["y_pred"], columns.get("groups"))
             elif self._counted.started:
                 self._counted.add(columns, self._source)
             else:
-                self._keep([columns], order)
-            self._given, self._counted.categories = frozenset(columns), order
-            if "y_score" in columns and not self._counted.score_names:
-                self._counted.score_names = names_of_columns(y_score, columns["y_score"])
-            self._n += len(columns["y_true"])
-        return self
+                self._keep([columns])
+        except (TypeError, ValueError):
+            self._counted.categories, self._counted.score_names = said
+            raise
+        self._given = frozenset(columns)
+        self._n += len(columns["y_true"])
 
-    def _keep(self, batches: Sequence[Mapping[str, np.ndarray]], order: Sequence[Any] | None) -> None:
+    def _keep(self, batches: Sequence[Mapping[str, np.ndarray]]) -> None:
         """Keep rows, or count them with those that were kept where there are too many."""
         before = list(self._rows.batches)
         try:
@@ -219,7 +231,7 @@ class Accumulator:
                 self._rows.add(batch)
             if self._rows.n > self._max_rows:
                 counted = CountedRows(self._asked)
-                counted.categories = order
+                counted.read_as(self._counted)
                 counted.start(self._rows.columns(with_ids=True), self._max_rows, self._source)
                 self._counted, self._rows = counted, KeptRows()
         except (TypeError, ValueError):
@@ -268,11 +280,20 @@ class Accumulator:
                 raise ValueError(f"other must be an Accumulator of the same {name} {shown(mine)}; got {shown(found)}")
         if other._given is None:
             return self
-        self._check_given(other._given)
+        with self._lock:
+            self._merge(other, other._given)
+        return self
+
+    def _merge(self, other: Accumulator, given: frozenset[str]) -> None:
+        self._check_given(given)
         theirs = other._counted
+        order = theirs.categories
+        if self._given is not None:
+            order = agreed(self._counted.categories, order, scored="y_score" in given)
         self._check_mergeable(theirs, other._source)
         if theirs.started and not self._counted.started:
             counted = CountedRows(self._asked)
+            counted.read_as(self._counted)
             counted.start_like(theirs)
             if self._rows.batches:
                 counted.add(self._rows.columns(with_ids=True), self._source)
@@ -281,11 +302,10 @@ class Accumulator:
             if self._counted.started:
                 self._counted.add(other._rows.columns(with_ids=True), self._source)
             else:
-                self._keep(other._rows.batches, joined(self._counted.categories, theirs.categories))
+                self._keep(other._rows.batches)
         self._counted.merge(theirs)
-        self._given = other._given
+        self._given, self._counted.categories = given, order
         self._n += other._n
-        return self
 
     def _check_mergeable(self, theirs: CountedRows, source: Randomness) -> None:
         """Refuse counts of other classes, and resamples that were drawn otherwise."""

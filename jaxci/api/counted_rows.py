@@ -12,7 +12,6 @@ from jaxci.api.asked import Asked
 from jaxci.api.poisson_replicates import PoissonReplicates
 from jaxci.api.rank_replicates import TOO_MANY_SUMS, RankReplicates
 from jaxci.api.readers.batches import of_binary_scores
-from jaxci.api.readers.categories import joined
 from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.labels import distinct, encode_labels, label_values
 from jaxci.api.readers.samples import regression_sample
@@ -214,6 +213,10 @@ class CountedRows:
         n_resamples, n_classes = self.asked.n_resamples, 0 if self.classes is None else len(self.classes)
         return PoissonReplicates(n_resamples, width, n_features, RankReplicates(ranks, n_classes, n_resamples))
 
+    def read_as(self, other: CountedRows) -> None:
+        """Read labels and scores as others were."""
+        self.categories, self.score_names = other.categories, other.score_names
+
     def start_like(self, other: CountedRows) -> None:
         """Count rows to come in the ways in which others were counted."""
         self.started, self.classes, self.score_type = True, other.classes, other.score_type
@@ -314,7 +317,6 @@ class CountedRows:
     def merge(self, other: CountedRows) -> None:
         """Add the counts of other rows."""
         self.derived = self.derived or other.derived
-        self.categories = joined(self.categories, other.categories)
         self.score_names = self.score_names or other.score_names
         self.table.merge(other.table)
         self.bins.merge(other.bins)

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxci.api.readers.labels import distinct, in_bytes, positions
 from jaxci.checks import shown
-from jaxci.statistics.layout import CaseWeights
+from jaxci.statistics.layout import EQUAL, CaseWeights
 
 DENSE_TABLE = 2**16
 """Cells up to which counts of a batch are made without sorting."""
@@ -156,6 +156,11 @@ class WeightSums:
     def _add(self, n: int, total: float, squares: float, largest: float) -> None:
         self.n, self.total, self.squares = self.n + n, self.total + total, self.squares + squares
         self.largest = max(self.largest, largest)
+
+    @property
+    def uneven(self) -> bool:
+        """Whether weights differ: rows of equal weight are rows."""
+        return self.largest * self.n > self.total * (1 + EQUAL)
 
     def known(self, counts: LabelCounts | None = None) -> CaseWeights:
         """Return what is known of the weights, also of those of ``counts``."""

@@ -131,7 +131,7 @@ def table_of_quantile(name: str, statistic: QuantileStatistic, bins: ValueBins, 
     """Return the table of a quantile of row values."""
     rows = bins.middles()
     sample = Sample(values=rows.values[:, 0])
-    if how.weights is None:
+    if how.weights is None or not how.weights.uneven:
         data = laid_out(sample, rows, None)
     else:
         powers = np.column_stack([rows.counts, rows.masses, bins.powers[rows.cells], np.zeros(len(rows.counts))])

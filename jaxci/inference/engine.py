@@ -43,6 +43,7 @@ from jaxci.intervals.capabilities import has_exact_law, is_debiased_calibration,
 from jaxci.intervals.pvalues import UNDEFINED, PValue
 from jaxci.intervals.quantile import OrderStatistic
 from jaxci.intervals.registry import applicable_methods, difference_by_name, method_by_name
+from jaxci.intervals.woodruff import Woodruff
 from jaxci.printing import ConfidenceInterval
 from jaxci.resampling.schemes import BLOCKS
 from jaxci.results import IntervalResult
@@ -231,7 +232,9 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
             f"{_others(statistic, layout, settings)}"
         )
     if by_rows := _needed_rows(entry, sample, layout):
-        serving = (OrderStatistic.name,) if isinstance(statistic, QuantileStatistic) else COUNTED_METHODS
+        serving: tuple[str, ...] = COUNTED_METHODS
+        if isinstance(statistic, QuantileStatistic):
+            serving = (OrderStatistic.name if layout.row_weights is None else Woodruff.name,)
         raise ValueError(
             f"method {method.name!r} reads {by_rows} of {request.name!r}, for which {layout.n:,} rows that are only "
             f"counted are too many; use {' or '.join(map(repr, serving))}, or method='auto'"

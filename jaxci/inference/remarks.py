@@ -263,8 +263,8 @@ def _of_tied_lengths(statistic: Statistic, sample: Sample, layout: Layout) -> li
     """Remark on the length between quantiles of tied values, which jumps from one length to another."""
     if not (isinstance(statistic, ValueOrderStatistic) and statistic.is_length):
         return []
-    held, sizes = np.unique(sample.values[: layout.n_rows], return_counts=True)
-    said = _of_atom_near_quartile(statistic, held, sizes, layout)
+    held, place = np.unique(sample.values[: layout.n_rows], return_inverse=True)
+    said = _of_atom_near_quartile(statistic, held, place, layout)
     distinct, n = len(held), layout.n_rows
     if layout.n_units >= FEW_TIED or distinct > MOSTLY_DISTINCT * n:
         return said
@@ -272,20 +272,23 @@ def _of_tied_lengths(statistic: Statistic, sample: Sample, layout: Layout) -> li
     return [*said, f"{why}: the length between their quartiles jumps, and intervals often cover less than they say"]
 
 
-def _of_atom_near_quartile(statistic: OrderStatistic, held: np.ndarray, sizes: np.ndarray, layout: Layout) -> list[str]:
-    """Remark on many equal values, and a gap beside them, that end next to a quartile: the length jumps by the gap."""
-    n, through = layout.n_rows, np.cumsum(sizes)
+def _of_atom_near_quartile(statistic: OrderStatistic, held: np.ndarray, place: np.ndarray, layout: Layout) -> list[str]:
+    """Remark on many equal values, and a gap beside them, that end next to a quartile: the length jumps by the gap.
+
+    Of the distinct values ``held`` each row has the one at its ``place``.
+    """
+    sizes, times = np.bincount(place, layout.mass), np.bincount(place)
+    n, through = float(sizes.sum()), np.cumsum(sizes)
+    units = min(float(layout.n_units), layout.effective_size)
     quantiles = [float(q) for _, q in statistic.quantiles]
     low, high = (held[np.minimum(np.searchsorted(through, q * n), len(held) - 1)] for q in sorted(quantiles))
     wide = np.diff(held) > APART * (high - low)
-    heavy = sizes > max(2.0, HEAVY_ATOM * n)
-    for place in np.flatnonzero(wide & (heavy[1:] != heavy[:-1])):
-        share = through[place] / n
+    heavy = (times > 2) & (sizes > HEAVY_ATOM * n)
+    for last in np.flatnonzero(wide & (heavy[1:] != heavy[:-1])):
+        share = through[last] / n
         for q in quantiles:
-            if abs(share - q) <= NEAR_QUARTILE * math.sqrt(q * (1 - q) / layout.n_units):
-                where = (
-                    f"{share:.0%} of the values are {held[place]:.4g} or less, and the next is {held[place + 1]:.4g}"
-                )
+            if abs(share - q) <= NEAR_QUARTILE * math.sqrt(q * (1 - q) / units):
+                where = f"{share:.0%} of the values are {held[last]:.4g} or less, and the next is {held[last + 1]:.4g}"
                 return [
                     f"{where}: this gap lies next to a quartile, so that the length may be another altogether; 95% "
                     f"intervals of such lengths covered {OF_ATOMS} in simulations"

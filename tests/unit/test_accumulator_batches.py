@@ -73,7 +73,44 @@ def test_ordered_categories_of_labels_alone():
         accumulator.update(truth.cat.reorder_categories(NAMES[::-1]), guess)
 
 
-def test_columns_of_other_names_are_told():
+def _scored(y, scores, *, ordered: bool, order=NAMES):
+    truth = np.array(NAMES)[y]
+    truth = pd.Series(pd.Categorical(truth, categories=order, ordered=True)) if ordered else truth
+    made = jaxci.Accumulator(["log_loss"], rng=0, max_rows=100)
+    return made.update(truth, y_score=pd.DataFrame(scores, columns=NAMES))
+
+
+@pytest.mark.parametrize("sizes", [(40, 50), (40, 150), (150, 40), (150, 160)])
+def test_orders_that_differ_are_refused_where_scores_were_put_in_one(monkeypatch, sizes):
+    monkeypatch.setattr("jaxci.api.accumulator.LARGEST", 100)
+    y, scores = three_classes()
+    rows = slice(0, sizes[0]), slice(100, 100 + sizes[1])
+    first, other = ((y[part], scores[part]) for part in rows)
+    for one, two in (
+        ({"ordered": False}, {"ordered": True}),
+        ({"ordered": True}, {"ordered": True, "order": NAMES[::-1]}),
+    ):
+        for before, after in ((one, two), (two, one)):
+            kept, added = _scored(*first, **before), _scored(*other, **after)
+            estimate = kept.finalize()["log_loss"].estimate
+            with pytest.raises(ValueError, match="y_true must have categories of one order in every batch"):
+                kept.merge(added)
+            assert kept.finalize()["log_loss"].estimate == estimate
+            assert kept.n == sizes[0]
+    kept = _scored(*first, ordered=False)
+    with pytest.raises(ValueError, match=r"got \['low', 'medium', 'high'\] after no order"):
+        kept.update(
+            pd.Series(pd.Categorical.from_codes(y, NAMES, ordered=True)), y_score=pd.DataFrame(scores, columns=NAMES)
+        )
+    kept = _scored(*first, ordered=True)
+    texts = np.array(NAMES)[other[0]]  # are read in the order that is known
+    kept.update(texts, y_score=pd.DataFrame(other[1], columns=NAMES))
+    both = [np.concatenate(pair) for pair in zip(first, other, strict=True)]
+    losses = -np.log(both[1][np.arange(len(both[0])), both[0]])
+    assert kept.finalize()["log_loss"].estimate == pytest.approx(losses.mean())
+
+
+def test_columns_of_other_names_are_told(monkeypatch):
     y, scores = three_classes()
     given = pd.DataFrame(scores, columns=[f"p_{name}" for name in NAMES])
     truth = np.array(NAMES)[y]
@@ -82,6 +119,9 @@ def test_columns_of_other_names_are_told():
     accumulator = jaxci.Accumulator(["log_loss"]).update(truth[:50], y_score=given[:50])
     accumulator.merge(jaxci.Accumulator(["log_loss"]).update(truth[50:], y_score=given[50:]))
     assert accumulator.finalize().warnings == told
+    monkeypatch.setattr("jaxci.api.accumulator.LARGEST", 100)
+    counting = jaxci.Accumulator(["log_loss"], max_rows=100).update(truth[:50], y_score=given[:50])
+    assert "look swapped" in counting.update(truth, y_score=scores).finalize().warnings[0]
 
 
 @pytest.mark.parametrize("bad", [[0.2, 1.5], [[0.2, 0.9], [0.5, 0.5]]])

@@ -777,6 +777,11 @@ def test_an_atom_that_ends_next_to_a_quartile_is_told():
         found = jaxci.interval("iqr", values, n_resamples=499, rng=0)
         assert any(f"covered {OF_ATOMS} in simulations" in text for text in found.warnings) == said
         assert not jaxci.interval("median", values[values > 0], n_resamples=499, rng=0).warnings
+    rows = np.concatenate([rng.normal(size=180), np.full(20, 5.0)])
+    for weight, said in ((1 / 3, True), (1.0, False)):  # 75% and 90% of the weight lie below the gap
+        weights = np.where(rows < 5, weight, 1.0)
+        found = jaxci.interval("iqr", rows, sample_weight=weights, n_resamples=499, rng=0)
+        assert any("next to a quartile" in text for text in found.warnings) == said
     answers = rng.integers(1, 6, 300)  # values that are tied on both sides of a gap
     assert not jaxci.interval("iqr", answers, n_resamples=499, rng=0).warnings
 

@@ -86,16 +86,33 @@ def in_category_order(data: Any, classes: np.ndarray) -> np.ndarray:
     return classes[np.argsort([place.get(label, len(place)) for label in classes.tolist()], kind="stable")]
 
 
-def joined(one: Sequence[Any] | None, other: Sequence[Any] | None) -> Sequence[Any] | None:
-    """Return the longer of two orders of categories, of which the shorter must be a part; None where there is none."""
-    if one is None or other is None:
-        return other if one is None else one
-    less, more = sorted([one, other], key=len)
-    if [category for category in more if category in less] != list(less):
+def agreed(
+    one: Sequence[Any] | None, other: Sequence[Any] | None, *, scored: bool, part: bool = False
+) -> Sequence[Any] | None:
+    """Return the order of the categories of two batches, of either None where it has none: the longer one.
+
+    The shorter must be a part of it. Where rows have scores, whose columns were put in that order, both must be the
+    same, or the other is a ``part`` that is read in the order of the one; no order is that of sorted labels.
+    """
+    less, more = sorted([one or [], other or []], key=len)
+    fits = [category for category in more if category in less] == list(less)
+    if scored and list(less) != list(more):
+        within = part and one is not None and len(more) == len(one)
+        fits &= (bool(less) and within) or (not less and _is_sorted(more))
+    if not fits:
+        what = "no order" if other is None else shown(list(other))
         raise ValueError(
-            f"y_true must have categories of one order in every batch; got {shown(other)} after {shown(one)}"
+            f"y_true must have categories of one order in every batch; got {what} after "
+            f"{'no order' if one is None else shown(list(one))}"
         )
-    return more
+    return more or None
+
+
+def _is_sorted(labels: Sequence[Any]) -> bool:
+    try:
+        return list(labels) == sorted(labels)
+    except TypeError:
+        return False
 
 
 def placed(array: np.ndarray, order: Sequence[Any] | None) -> np.ndarray:

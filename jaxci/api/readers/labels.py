@@ -52,7 +52,8 @@ def plain_labels(name: str, data: Any) -> np.ndarray:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"{name} must have shape (n,); got {array.shape}")
+        several = ", several labels a row: evaluate every column by itself" if array.ndim == 2 else ""
+        raise ValueError(f"{name} must have shape (n,); got {array.shape}{several}")
     if array.dtype.kind == "c":
         raise TypeError(f"{name} must hold labels that are real numbers, texts or booleans; got dtype {array.dtype}")
     if lost := missing_values(array):
