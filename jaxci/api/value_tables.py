@@ -100,7 +100,7 @@ def check_powers(weights: np.ndarray) -> None:
     apart = (weights < least) | (weights > most)
     if apart.any():
         raise ValueError(
-            f"sample_weight must be 0 or lie within {least:g} and {most:g} where rows in clusters are counted; got "
+            f"sample_weight must be 0 or lie within {least:g} and {most:g} where weighted rows are counted; got "
             f"{weights[np.argmax(apart)]:g}"
         )
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from jaxci.inference.choice_of_many_rows import (
+    LARGE_ROWS,
     MANY_CLUSTERS,
     MOST_SMOOTH_DRAWS,
     is_large,
@@ -282,7 +283,8 @@ def _choose_ranking(
     rare = rarest < few or (whole and units < layout.n and rarest * sample.misranked < FEW_LOST * layout.n)
     if statistic.has_extremes and rare and drawn:
         found = proper(f"ranks, {rarest} in the rarest class", layout)
-        among_many = statistic.task == "binary" and not whole and rarest < FEW_AMONG_MANY and sizes[1] == rarest
+        few_positives = not whole and statistic.task == "binary" and sizes[1] == rarest < FEW_AMONG_MANY
+        among_many = few_positives and layout.n >= LARGE_ROWS
         return found._replace(remark=_few_positives(rarest, layout.n)) if among_many else found
     if whole and rarest < few:
         why = "too many rows to resample" if enough else "too few resamples for this level"
