@@ -28,38 +28,41 @@ METRICS = {
 
 
 class Design(NamedTuple):
-    """Clusters, rows of each, about how many rows are right, and whether a weight is that of a cluster."""
+    """Clusters, rows of each, how many are right, about, whether a weight is a cluster's, and the share of positives."""
 
     clusters: int
     rows: int
     right: float
     of_clusters: bool
+    positive: float = 0.3
 
     def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         """Return true and predicted labels, weights and clusters (n,)."""
         cluster = np.repeat(np.arange(self.clusters), self.rows)
         n = len(cluster)
-        y = (rng.random(n) < 0.3).astype(int)
+        y = (rng.random(n) < self.positive).astype(int)
         right = rng.random(n) < expit(1.1 * logit(self.right) + 0.7 * rng.normal(size=self.clusters)[cluster])
         weights = rng.lognormal(0, 0.7, self.clusters)[cluster] if self.of_clusters else rng.lognormal(0, 0.7, n)
         return y, np.where(right, y, 1 - y), weights, cluster
 
 
 SIZES = ((8, 10), (15, 5), (24, 5), (24, 20), (60, 5))
+RARE_SIZES = ((8, 30), (15, 20), (24, 20), (60, 10))
 DESIGNS = [Design(*size, right, own) for size in SIZES for right in (0.7, 0.85, 0.97) for own in (True, False)]
+DESIGNS += [Design(*size, right, own, 0.05) for size in RARE_SIZES for right in (0.85, 0.97) for own in (True, False)]
 
 
 @functools.cache
-def truths(right: float) -> dict[str, float]:
+def truths(right: float, positive: float) -> dict[str, float]:
     """Return the metrics of a million clusters, of which weights tell nothing."""
-    y, guess, *_ = Design(10**6, 1, right, False).draw(np.random.default_rng(5))
+    y, guess, *_ = Design(10**6, 1, right, False, positive).draw(np.random.default_rng(5))
     return {name: metric(y, guess) for name, metric in METRICS.items()}
 
 
 def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return coverage, mean width and share of remarks on clusters with weights, by method."""
     held: dict[str, dict[str, list[tuple[float, ...]]]] = {}
-    true = truths(design.right)
+    true = truths(design.right, design.positive)
     for number in range(sets):
         y, guess, weights, cluster = design.draw(np.random.default_rng([number, design.clusters, design.rows]))
         for method in METHODS:
