@@ -28,7 +28,7 @@ METRICS = {
 
 
 class Design(NamedTuple):
-    """Clusters, rows of each, how many are right, about, whether a weight is a cluster's, and the share of positives."""
+    """Clusters, rows of each, how many are right, about, whether weights are those of clusters, share of positives."""
 
     clusters: int
     rows: int
