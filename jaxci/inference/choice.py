@@ -93,6 +93,7 @@ TRIED_IN_CLUSTERS: tuple[Method, ...] = (
     WilsonCluster(),
     ClopperPearsonCluster(),
     KurtosisT(scale="logit"),
+    KurtosisT(scale="log"),
     Percentile(),
     BCa(),
     Delta(use_t=True),
