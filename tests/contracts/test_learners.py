@@ -107,6 +107,21 @@ def test_many_rows_are_predicted_as_few_are(name, classes, d):
     np.testing.assert_allclose(found, np.concatenate(parts), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("d", [2, 4, 5])
+def test_many_rows_are_fitted_as_few_are(d):
+    """At the optimum the mean probability of every class is its share: intercepts are not shrunk."""
+    rng, n = np.random.default_rng(d), 17_000
+    y = rng.choice(CLASSES, n, p=(0.7, 0.2, 0.1))
+    X = rng.normal(size=(n, d)) + y[:, None]
+    with jax.enable_x64(True):
+        fit = jax.jit(LEARNERS["logistic"].fit, static_argnums=4)
+        fitted = fit(jax.random.key(0), jnp.asarray(X), jnp.asarray(y), jnp.ones(n), CLASSES)
+    weights = np.asarray(fitted.params)
+    scores = np.exp(X @ weights[:, :-1].T + weights[:, -1])
+    shares = (scores / scores.sum(axis=1, keepdims=True)).mean(axis=0)
+    np.testing.assert_allclose(shares, np.bincount(y) / n, atol=1e-7)
+
+
 @record
 class Mean(Inducer):
     """Weighted mean, and a draw for every row by its number."""
