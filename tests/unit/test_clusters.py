@@ -825,3 +825,18 @@ def test_tables_of_rows_that_hold_other_numbers_do_not_recompile():
         compiled.add(replicate._rows._cache_size())
     assert len(laws) > 2
     assert len(compiled) == 1
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_log_losses_of_clusters_of_dozens_of_rows_do_not_hang_on_one_that_was_not_seen():
+    rng = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(40), 24)
+    odds = 4 * rng.normal(size=960) - 3
+    y = (rng.random(960) < 1 / (1 + np.exp(-odds))).astype(int)
+    given = {"groups": cluster, "rng": 0, "n_resamples": 999}
+    found = jaxci.interval("log_loss", y, 1 / (1 + np.exp(-odds)), **given)
+    other = jaxci.interval("log_loss", y, 1 / (1 + np.exp(-odds)), method="proper_bayesian", **given)
+    assert (found.method.name, found.method.scale) == ("kurtosis_t", "log")
+    low, high = found.confidence_interval
+    assert 1.5 * (high - low) < other.confidence_interval.high - other.confidence_interval.low  # as the rule asks
+    assert high - found.estimate > found.estimate - low > 0

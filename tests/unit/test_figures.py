@@ -215,6 +215,19 @@ def the_default() -> list[str]:
 
 
 @on("clusters")
+def log_losses_of_few_rows() -> list[str]:
+    found, told = kept("log_losses_in_clusters"), []
+    for model in ("good", "plain"):
+        rows = [
+            x["coverage, width over needed, told"]["log_loss"]["auto"] for x in found["designs"] if model in x["model"]
+        ]
+        held, wide = ([row[i] for row in rows] for i in (0, 1))
+        width = f"{min(wide):.1f} to {max(wide):.1f} times"
+        told += [f"{shares(held)}, but at {width} the" if model == "good" else f"{shares(held)} at {width}"]
+    return [*told, f"{found['sets']} data sets each"]
+
+
+@on("clusters")
 def clusters_of_another_kind() -> list[str]:
     rows = kept("rare_clusters")["rows"]
 
