@@ -115,9 +115,7 @@ class CountedRows:
             return self.labels
         if "y_score" in columns and columns["y_score"].shape[1:] == (len(self.categories),):
             return list(self.categories)
-        labels = {
-            label for name in ("y_true", "y_pred") if name in columns for label in distinct(columns[name]).tolist()
-        }
+        labels = _labels_in(columns)
         order = [category for category in self.categories if category in labels]
         return order + sorted(labels - {*order})
 
@@ -125,10 +123,7 @@ class CountedRows:
         """Return what is to be said of the names of the columns of scores, of kept rows as :meth:`labels_of`."""
         if not self.score_names:
             return []
-        read = {name: columns[name] for name in ("y_true", "y_pred") if name in columns}
-        labels = self.labels_of(columns) or sorted(
-            {one for column in read.values() for one in distinct(column).tolist()}
-        )
+        labels = self.labels_of(columns) or sorted(_labels_in(columns))
         asked = None if self.asked.labels is None else labels
         return of_other_names("y_score", self.score_names, labels, asked)
 
@@ -361,3 +356,8 @@ class CountedRows:
         if state["poisson"] is not None:
             found.poisson = PoissonReplicates.of(state["poisson"], found._resamples().ranks)
         return found
+
+
+def _labels_in(columns: Mapping[str, Any]) -> set[Any]:
+    """Return the true and predicted labels that occur."""
+    return {label for name in ("y_true", "y_pred") if name in columns for label in distinct(columns[name]).tolist()}

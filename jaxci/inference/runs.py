@@ -45,7 +45,7 @@ def in_runs(entry: Entry, sample: Sample, layout: Layout) -> Runs | None:
     """Return the runs that are drawn for a statistic; None where rows are."""
     if n_drawn(entry.statistic, sample, layout) == layout.n_units:
         return None
-    rows, counts = with_tied_negatives(sample)
+    rows, counts = sample.once(with_tied_negatives)  # all rankings of one data set read the same
     of_runs = dataclasses.replace(layout, counts=counts)
     statistic, prepared, weigh = RowReader(rows, of_runs).read(entry.statistic)
     found = program.of_units([statistic], [(prepared, weigh)], of_runs, padded(len(counts)))
