@@ -426,8 +426,8 @@ def generalization_interval(
     **options
         Of the method's usual plans: ``n_folds``, ``n_repeats``, ``p`` (the share that trains),
         ``n_subsamples``, ``n_pairs``, ``n_resamples``, ``n_outer``, ``n_inner``; and of its formula:
-        ``variance``, ``correction``, ``constant``, ``internal_error``, ``clip``, ``scale``, ``bias_correction``,
-        ``one_sided``, ``combine``, ``swapped``.
+        ``variance``, ``correction``, ``constant``, ``internal_error``, ``clip``, ``scale``, ``bounds`` (of
+        "logit"), ``bias_correction``, ``one_sided``, ``combine``, ``swapped``.
 
     Returns
     -------
@@ -453,9 +453,9 @@ def generalization_interval(
     Up to 100 groups the corrected t interval of a mean loss leaves each group out once, and that of a loss without
     a bound has its ends on the log scale; more are drawn into 25 subsamples. Else the corrected t interval and nested
     cross-validation of such a loss have their ends on the scale of cube roots. Of a zero-one loss both also reach as
-    far as Wilson's score interval with their error. ``scale="plain"`` asks for the published formula. A zero-one loss
-    that no tested row has, or every one, has Clopper and Pearson's interval for as many rows (or groups), since nothing
-    varies.
+    far as Wilson's score interval with their error, and a metric with two bounds that is no mean has its ends on the
+    logit scale between these. ``scale="plain"`` asks for the published formula. A zero-one loss that no tested row
+    has, or every one, has Clopper and Pearson's interval for as many rows (or groups), since nothing varies.
 
     Where rows have weights that differ, rows, or more than 100 groups, are dealt into 25 folds for the corrected t
     interval. Splits count by the rows, or the weight, that they test: intervals are for the mean over rows, however

@@ -216,11 +216,13 @@ class ResampledFits(Printable):
         check_scale(options, self.share)
         is_mean = all(of.scores is None or of.of_means for of in self.fits.values())
         n_groups = None if self.groups is None else len(np.unique(self.groups))
-        scale, why = usual_scale(method, self.bounds, n_groups, self.share) if is_mean else ("plain", "")
+        scale, why = usual_scale(method, self.bounds, n_groups, self.share, is_mean)
         if why and "scale" not in options:
             options["scale"] = scale
         else:
             why = ""
+        if options.get("scale") == "logit":
+            options.setdefault("bounds", self.bounds)
         found = checked_interval(method, used or self.fits, level, options)
         serving = [[n for n in role.names if n in used] for role in METHODS[method].roles]
         first = next(used[n] for group in serving for n in group)

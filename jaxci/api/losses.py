@@ -19,6 +19,7 @@ from jaxci.generalization.plans import (
     FROM_PAIRS,
     Learning,
     check_plans,
+    few_tested,
     keeps_shares,
     order_remark,
     standing_for,
@@ -29,6 +30,7 @@ from jaxci.inference.remarks import announce
 from jaxci.resampling import splits
 from jaxci.resampling.plan import Plan
 from jaxci.resampling.split_units import check_memory
+from jaxci.statistics.registry import METRICS
 
 OF_PLANS = {
     "holdout": "holdout",
@@ -228,7 +230,7 @@ def from_cross_validate(
         {plan.name: of},
         called,
         plan.n_fits,
-        warnings=(*_share_remark(plan, y), *order_remark(plan)),
+        warnings=(*_share_remark(plan, y), *_few_remark(called, known.is_mean, plan, y), *order_remark(plan)),
         bounds=known.bounds,
         share=known.share,
         turn=known.turn,
@@ -288,6 +290,16 @@ def _share_remark(plan: Plan, y: Any) -> tuple[str, ...]:
         "every split keeps the shares of the classes, as stratified splitters do: what scores vary by the shares is "
         "missing, and the interval is for data sets that have them; split by KFold(shuffle=True) for any data set",
     )
+
+
+def _few_remark(name: str, is_mean: bool, plan: Plan, y: Any) -> list[str]:
+    """Say where splits test too few rows for a score whose name is that of a metric, and no mean of losses."""
+    if is_mean or name.removeprefix("neg_") not in METRICS:
+        return []
+    if y is None or not is_classification(y):
+        return few_tested(plan, None)
+    classes, codes = np.unique(label_values("y", y), return_inverse=True)
+    return few_tested(plan, codes, classes)
 
 
 def _plan_of(train: Any, test: Any, n: int | None) -> Plan:

@@ -30,10 +30,15 @@ OF_RUNS_ALONE = frozenset({"iqm", "optimality_gap"})
 """Names that stand for an aggregate of runs whatever the data."""
 MOST = 1e305
 """The largest score, of either sign: differences of scores, and margins of some of them, are then numbers."""
+MOST_LOG = 700.0
+"""Of numbers."""
 FAR = 300
 """Powers of two up to which squares of scores, and products of these, are numbers."""
 MANY_RUNS = 50
 """Runs from which on, where they are ten times as many as tasks, rows may be something else."""
+
+FEW_GAPS, OF_FEW_GAPS = 8, "76% to 94% in simulations"
+"""Of so few scores below the target it is said how often intervals held (``benchmarks/optimality_gaps.py``)."""
 
 
 def of_runs(metric: Any, scores: Any) -> bool:
@@ -127,11 +132,12 @@ class RunContest(Contestants):
         return np.ldexp(np.stack([one.replicates for one in self.evidence]), self._power)
 
     def single(self, level: float) -> list[IntervalResult]:
-        """Return the interval of every model."""
-        return [
+        """Return the interval of every model; that of a gap, which is not below 0 and skewed, on the log scale."""
+        found = [
             self._interval(one.estimate, one.standard_error, one.degrees, level, x.size)
             for one, x in zip(self.evidence, self.scores, strict=True)
         ]
+        return [_on_log_scale(one) for one in found] if isinstance(self.statistic, OptimalityGap) else found
 
     def differences(
         self, which: Sequence[tuple[int, int]], level: float, progress: Callable[[int, int], None] | None
@@ -172,10 +178,23 @@ class RunContest(Contestants):
                 f"{runs} rows are taken for independent runs on {tasks} tasks; of several answers to each of {runs} "
                 "questions give a row an answer, and groups= for the questions"
             )
+        found += self._few_gaps()
         still = [name for name, one in zip(self.names, self.evidence, strict=True) if not one.standard_error > 0]
         if still:
             found.append(f"{', '.join(still)}: runs do not differ in {self.name}: the interval has no width")
         return found
+
+    def _few_gaps(self) -> list[str]:
+        """Say of which models few scores are below the target, so that these decide."""
+        if not isinstance(self.statistic, OptimalityGap):
+            return []
+        target = self.statistic.gamma
+        below = {name: int((x < target).sum()) for name, x in zip(self.names, self.scores, strict=True)}
+        few = [f"{count} of {name}" for name, count in below.items() if count < FEW_GAPS]
+        if not few:
+            return []
+        held = f"95% intervals of gaps of fewer than {FEW_GAPS} covered {OF_FEW_GAPS}"
+        return [f"few scores are below gamma = {target:g} ({', '.join(few)}): {held}"]
 
     def _interval(self, estimate: float, error: float, degrees: float, level: float, n: int) -> IntervalResult:
         estimate, error = math.ldexp(estimate, self._power), math.ldexp(error, self._power)
@@ -192,3 +211,13 @@ class RunContest(Contestants):
             n=n,
             n_resamples=self.settings.n_resamples,
         )
+
+
+def _on_log_scale(found: IntervalResult) -> IntervalResult:
+    """Return an interval whose ends are symmetric in the logarithm, where the estimate is positive."""
+    half = found.confidence_interval.high - found.estimate
+    if not (found.estimate > 0 and half > 0):
+        return found
+    ratio = math.exp(min(half / found.estimate, MOST_LOG - max(0.0, math.log(found.estimate))))
+    ends = ConfidenceInterval(found.estimate / ratio, found.estimate * ratio)
+    return dataclasses.replace(found, confidence_interval=ends, reason=f"{found.reason}, on the log scale")

@@ -209,16 +209,21 @@ def student(estimate: float, error: float, df: int, level: float) -> LossInterva
     return LossInterval(estimate, estimate - half, estimate + half, error, float(df))
 
 
-SCALES = ("plain", "log", "cube_root", "wilson")
+SCALES = ("plain", "log", "cube_root", "wilson", "logit")
+ANY = (-math.inf, math.inf)
+"""The range of losses without bounds."""
 
 
-def on_scale(found: LossInterval, scale: str, mean: float | None = None) -> LossInterval:
+def on_scale(
+    found: LossInterval, scale: str, mean: float | None = None, bounds: tuple[float, float] = ANY
+) -> LossInterval:
     """Return ``estimate -+ h`` with ends that are symmetric on another scale, for the mean of a positive loss.
 
     "log": ``estimate exp(-+ h / estimate)``. "cube_root": ``estimate (1 -+ h / (3 estimate))^3``, on which means of
     squared normal errors are nearly normal (Wilson and Hilferty 1931); a root below 0 counts as 0. "wilson", for a
     loss of 0 or 1: also as far as the score interval of the estimate, ``(q - estimate)^2 <= k q (1 - q)`` with
     ``k = h^2 / (mean (1 - mean))``; ``mean`` is that of the losses whose error h holds, by default the estimate.
+    "logit", for what lies between ``bounds``: that of its share of the way from one to the other.
     """
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(map(repr, SCALES))}; got {scale!r}")
@@ -226,6 +231,8 @@ def on_scale(found: LossInterval, scale: str, mean: float | None = None) -> Loss
         return found
     if scale == "wilson":
         return _reaching_wilson(found, found.estimate if mean is None else mean)
+    if scale == "logit":
+        return _between(found, bounds)
     if found.estimate <= 0:
         raise ValueError(f"scale={scale!r} needs a positive mean loss; got {found.estimate:g}")
     ratio = (found.high - found.estimate) / found.estimate
@@ -234,6 +241,20 @@ def on_scale(found: LossInterval, scale: str, mean: float | None = None) -> Loss
     else:
         low, high = max(0.0, 1 - ratio / 3) ** 3, (1 + ratio / 3) ** 3
     return found._replace(low=found.estimate * low, high=found.estimate * high)
+
+
+def _between(found: LossInterval, bounds: tuple[float, float]) -> LossInterval:
+    bottom, size = bounds[0], bounds[1] - bounds[0]
+    if not 0 < size < math.inf:
+        raise ValueError(f"scale='logit' needs losses between two bounds; got bounds={bounds}")
+    share = (found.estimate - bottom) / size
+    if not 0 <= share <= 1:
+        raise ValueError(f"scale='logit' needs a mean within {bounds}; got {found.estimate:g}")
+    if share in (0.0, 1.0):
+        return found
+    middle, half = special.logit(share), (found.high - found.estimate) / size / (share * (1 - share))
+    low, high = (bottom + size * float(special.expit(middle + side * half)) for side in (-1, 1))
+    return found._replace(low=low, high=high)
 
 
 def _reaching_wilson(found: LossInterval, mean: float) -> LossInterval:

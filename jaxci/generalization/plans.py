@@ -154,7 +154,7 @@ def _by_class(how: Splitting, data: Learning, made: Callable[[np.ndarray | None]
     rows = np.bincount(data.y)
     if rows.min() >= (RARE_FOR_METRICS if how.metric else RARE) or not METHODS[how.method].stratified:
         return Planned(made(None))
-    rare = f"class {_rarest(data)} has {rows.min()} rows"
+    rare = f"class {_rarest(data.y, data.classes)} has {rows.min()} rows"
     try:
         plans, said = made(data.codes), [f"{rare}: so that no split lacks it, {_share_remark(how)[0]}"]
         return Planned(plans, said) if how.metric else Planned(plans, notes=said)
@@ -162,13 +162,14 @@ def _by_class(how: Splitting, data: Learning, made: Callable[[np.ndarray | None]
         return Planned(made(None), [f"{rare}: some splits lack it"])
 
 
-def _rarest(data: Learning) -> str:
-    return shown(np.asarray(data.classes)[np.bincount(data.y).argmin()].item())
+def _rarest(codes: np.ndarray, classes: Any) -> str:
+    return shown(np.asarray(classes)[np.bincount(codes).argmin()].item())
 
 
 def _remarks(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:
     told = _group_remark(how, plans, data) or _weight_remark(how, plans, data)
-    return told + _tested_remark(how, plans, data) + order_remark(plans[0])
+    few = few_tested(plans[0], None if data.codes is None else data.y, data.classes) if how.metric else []
+    return told + few + order_remark(plans[0])
 
 
 def _group_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:
@@ -220,22 +221,24 @@ def order_remark(plan: Plan) -> list[str]:
     ]
 
 
-def _tested_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:
-    """Say where splits test too few rows, or rows of a class, for a metric."""
-    if not how.metric:
-        return []
-    rarest = slice(None) if data.codes is None else data.y == np.bincount(data.y).argmin()
-    tested = float(plans[0].test_mask[:, rarest].sum(axis=1).mean())
+def few_tested(plan: Plan, codes: np.ndarray | None, classes: Any = None) -> list[str]:
+    """Say where splits test too few rows, or rows of a class, for a metric that is no mean of losses.
+
+    ``codes`` (n,) are those of the ``classes`` of rows, None of other targets.
+    """
+    rarest = slice(None) if codes is None else codes == np.bincount(codes).argmin()
+    tested = float(plan.test_mask[:, rarest].sum(axis=1).mean())
     if tested >= TESTED_FOR_METRICS:
         return []
-    if data.codes is None:
+    if codes is None:
         return [
             f"splits test about {tested:.2g} rows: means of a metric over so few can be far from its value (R2 of 10 "
-            "rows was 0.10 for 0.28 on average, and 95% intervals covered 88%); test more rows (p=0.5)"
+            "rows was 0.10 for 0.28 on average, and 95% intervals covered 88%); test more rows (p=0.5, or fewer folds)"
         ]
     return [
-        f"splits test about {tested:.2g} rows of class {_rarest(data)}: means of a metric over so few can be far from "
-        f"its value, and intervals of them have covered as little as a third of 95%; test more rows (p=0.5)"
+        f"splits test about {tested:.2g} rows of class {_rarest(codes, classes)}: means of a metric over so few can be "
+        "far from its value, and intervals of them have covered as little as a third of 95%; test more rows (p=0.5, or "
+        "fewer folds)"
     ]
 
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy import special
 
-from jaxci.generalization.base import LossInterval, Resampled, normal, on_scale, pooled, student
+from jaxci.generalization.base import ANY, LossInterval, Resampled, normal, on_scale, pooled, student
 
 RESAMPLED = ("subsampling", "kfold", "repeated_kfold", "leave_one_out")
 """Plans whose means of splits the corrected t interval reads."""
@@ -51,7 +51,9 @@ def cv_wald(of: Resampled, *, level: float = 0.95, variance: str = "all-pairs") 
     return normal(float(by_row.mean()), math.sqrt(squared / of.plan.n), level)
 
 
-def corrected_t(of: Resampled, *, level: float = 0.95, scale: str = "plain") -> LossInterval:
+def corrected_t(
+    of: Resampled, *, level: float = 0.95, scale: str = "plain", bounds: tuple[float, float] = ANY
+) -> LossInterval:
     """Corrected resampled t interval over K splits (Nadeau and Bengio 2003).
 
     Splits may be subsamples, the folds of a cross-validation, once or repeated (Bouckaert and Frank 2004), or
@@ -61,8 +63,8 @@ def corrected_t(of: Resampled, *, level: float = 0.95, scale: str = "plain") -> 
     ``(L_s - L) m_s / mean(m)``, where ``L = sum(m_s L_s) / sum(m_s)``. Of splits of one size it is the published
     formula; metrics that are no means of losses count alike. Degrees of freedom are K - 1, and at most one less than
     the rows, or groups, that splits test apart, or, where no two test a row, than ``sum(m_s)^2 / sum(m_s^2)``.
-    ``scale``, for positive losses, is one of :func:`~jaxci.generalization.base.on_scale`: means of few groups, and of
-    few errors, are skewed.
+    ``scale`` is one of :func:`~jaxci.generalization.base.on_scale`: means of few groups, and of few errors, are
+    skewed, and so are metrics near an end of their range, the ``bounds`` of "logit".
     """
     of.need("corrected_t", *RESAMPLED)
     packed = np.packbits(of.plan.test_mask[of.kept], axis=1)  # of the same order, in an eighth of the columns
@@ -81,7 +83,7 @@ def corrected_t(of: Resampled, *, level: float = 0.95, scale: str = "plain") -> 
     spread = float(parts.var(ddof=1)) + of.between * hidden
     error = math.sqrt((1 / splits + float(sizes.mean() / trained.mean())) * spread)
     effective = splits if overlap else round(float(masses.sum() ** 2 / np.sum(masses**2)))
-    return on_scale(student(mean, error, max(1, min(splits, apart, effective) - 1), level), scale)
+    return on_scale(student(mean, error, max(1, min(splits, apart, effective) - 1), level), scale, bounds=bounds)
 
 
 def conservative_z(of: Resampled, paired: Resampled, *, level: float = 0.95) -> LossInterval:
@@ -153,7 +155,14 @@ def _by_repetition(of: Resampled, method: str) -> np.ndarray:
     return of.means[np.lexsort((plan.outer, plan.repetition))].reshape(5, 2)
 
 
-def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed", scale: str = "plain") -> LossInterval:
+def nested_cv(
+    of: Resampled,
+    *,
+    level: float = 0.95,
+    correction: str = "printed",
+    scale: str = "plain",
+    bounds: tuple[float, float] = ANY,
+) -> LossInterval:
     """Nested cross-validation (Bates, Hastie and Tibshirani 2024).
 
     ``correction`` is the factor of the bias: ``"printed"`` is ``1 + (K - 2)/K``, ``"code"`` is the
@@ -192,7 +201,8 @@ def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed"
     nested, plain = float(pooled.mean()), float(outer_means.mean())
     bias = (1 + ((folds - 2) / folds) ** factors[correction]) * (nested - plain)
     found = normal(nested - bias, error, level)._replace(remarks=tuple(_size_remark(of, nested, plain, spread)))
-    return found if found.estimate <= 0 and scale != "wilson" else on_scale(found, scale, nested)
+    positive = scale in ("log", "cube_root")
+    return found if found.estimate <= 0 and positive else on_scale(found, scale, nested, bounds)
 
 
 def _size_remark(of: Resampled, nested: float, plain: float, spread: float) -> list[str]:

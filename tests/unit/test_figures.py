@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import jaxci
+from jaxci.api.run_boards import OF_FEW_GAPS
 from jaxci.inference import drawing
 from jaxci.inference.choice_by_rules import IN_MANY_CLASSES, OF_HEAVY_TARGETS, WITHOUT_DRAWS
 from jaxci.intervals.bootstrap import ExpandedPercentile
@@ -576,6 +577,28 @@ def what_was_not_seen() -> list[str]:
         f"balanced accuracy holds the truth in {100 * percentile:.0f}% of data sets",
         f"holds it in {100 * bayes:.0f}%",
     ]
+
+
+@on("generalization")
+def metrics_of_learners() -> list[str]:
+    designs = kept("metrics_of_learners")["designs"]
+    rows = [
+        (one["apart"] >= 3.5 and name in ("roc_auc", "average_precision"), found["plain"][0], found["auto"][0])
+        for one in designs
+        for name, found in one["coverage, mean width, told"].items()
+    ]
+    every, good = ([shares(row[k] for row in some) for k in (1, 2)] for some in (rows, [r for r in rows if r[0]]))
+    return [f"plain ends covered {every[0]}, those {every[1]}", f"{good[0]} and {good[1]}"]
+
+
+@on("leaderboards")
+def optimality_gaps() -> list[str]:
+    held: dict[str, list[float]] = {"told": [], "untold": []}
+    for one in kept("optimality_gaps")["designs"]:
+        for which, found in one["coverage, mean width over the gap, told"]["optimality_gap"].items():
+            held[which].append(found[0])
+    assert percents(held["told"]).replace(" to", "% to") + " in simulations" == OF_FEW_GAPS
+    return [f"covered {percents(held['untold'])}".replace("%", ""), f"where fewer are {percents(held['told'])}"]
 
 
 @on("generalization")

@@ -134,7 +134,10 @@ class Failing(linear_model.Ridge):
         ({"loss": "r2", "method": "cv_wald"}, "method must be one of corrected_t, conservative_z where the loss, 'r2'"),
         ({"y": np.ones(60)}, "y must vary; all 60 values are 1"),
         ({"y": np.r_[0.0, np.arange(59.0) + 1], "loss": "percentual"}, "y must not be 0"),
-        ({"method": "corrected_t", "clip": False}, "corrected_t has no setting 'clip'; known are: n_subsamples, p"),
+        (
+            {"method": "corrected_t", "clip": False},
+            "corrected_t has no setting 'clip'; known are: bounds, n_subsamples, p",
+        ),
         ({"method": "nested_cv", "X": np.ones((4, 2)), "y": np.arange(4.0)}, "n_folds must be at most n, which is 4"),
         ({"method": "cv_wald", "groups": np.arange(60) // 4}, "method must be one of .* where rows come in groups"),
         ({"groups": np.arange(59)}, "all arrays must have one length"),

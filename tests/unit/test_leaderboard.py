@@ -603,6 +603,20 @@ def test_the_good_end_of_a_function_of_ones_own_is_said():
 
 
 @pytest.mark.slow
+def test_a_gap_that_few_scores_have_is_positive_and_told():
+    rng = np.random.default_rng(3)
+    runs = {"good": 1.1 + 0.1 * rng.normal(size=(5, 5)), "fair": 0.95 + 0.1 * rng.normal(size=(5, 5))}
+    board = jaxci.leaderboard("optimality_gap", runs, rng=0, n_resamples=499, adjust="none")
+    good = next(entry for entry in board.entries if entry.name == "good")
+    low, high = good.confidence_interval
+    assert 0 < low < good.estimate < high
+    assert low * high == pytest.approx(good.estimate**2, rel=1e-9)
+    below = int((runs["good"] < 1).sum())
+    assert 0 < below < 8 < (runs["fair"] < 1).sum()
+    assert [said for said in board.warnings if f"gamma = 1 ({below} of good)" in said]
+    assert not any("gamma" in said for said in jaxci.leaderboard("mean", runs, rng=0, n_resamples=499).warnings)
+
+
 @pytest.mark.parametrize(("shape", "told"), [((60, 4), True), ((60, 1), False), ((40, 4), False), ((60, 10), False)])
 def test_many_rows_of_runs_may_be_questions(shape, told):
     scores = {name: np.random.default_rng(seed).random(shape) for seed, name in enumerate("ab")}

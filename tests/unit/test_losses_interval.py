@@ -222,6 +222,23 @@ class TestCrossValidate:
         arguments = {"cv": 6, "return_indices": True} | arguments
         return model_selection.cross_validate(model, X, y, **arguments)
 
+    def test_few_rows_of_a_class_are_told_as_by_the_verb(self):
+        from sklearn import linear_model, model_selection
+
+        y = np.array(["no", "yes"])[1 * (np.arange(N) < 9)]
+        cv = model_selection.StratifiedKFold(3)
+        found = self.found(1 * (y == "yes"), cv=cv, scoring=["roc_auc", "accuracy"])
+        verb = jaxci.generalization_interval(
+            linear_model.LogisticRegression(), X, y, cv=cv, scoring="roc_auc", progress=False
+        )
+        for name, told in (("roc_auc", True), ("accuracy", False)):
+            result = jaxci.from_cross_validate(found, y, score=name)
+            few = [said for said in result.warnings if said.startswith("splits test about 3 rows of class 'yes'")]
+            assert bool(few) == told
+            assert not told or few[0] in verb.warnings
+        unknown = jaxci.from_cross_validate(self.found(cv=6, scoring=["r2"]))
+        assert any(said.startswith("splits test about 10 rows: means") for said in unknown.warnings)
+
     @pytest.mark.slow
     def test_scores_give_the_interval_of_the_verb(self):
         from sklearn import linear_model, model_selection
