@@ -70,7 +70,9 @@ def adjusted(statistic: Paired, sample: Sample, layout: Layout) -> Adjusted:
 
     The error is ``sqrt(sum_i m_i w_i^2 L_i^2)`` of rows, m of a kind and 1 of the data, with the weights w and the
     derivatives L in them. Opposed rows weigh what the rows of their class do on average, in clusters as
-    :func:`unseen_sizes` says; the error is that of independent rows.
+    :func:`unseen_sizes` says; the error is that of independent rows. Of rows weighted by importance it is at least
+    that of weights that go with nothing within a class, whose squares are ``sum w^2 / sum w`` times w there: whether a
+    few heavy rows decide is seen only where such rows are decided, and where they are not the error is too small.
     """
     rows, masses = statistic.opposed_rows(sample)
     joined, row_weights = sample.joined(rows), layout.row_weights
@@ -84,22 +86,26 @@ def adjusted(statistic: Paired, sample: Sample, layout: Layout) -> Adjusted:
     degrees = math.inf
     if row_weights is not None:
         degrees = max(Layout(sample.n, row_weights=row_weights).effective_size - 1, 1.0)
+    alike = weights  # what is squared of each row's weight beside it, where weights go with nothing
+    if row_weights is not None and layout.units is None:
+        of_squares = np.bincount(sample.y_true[: sample.n], of_rows**2, sample.n_classes)
+        of_sums = np.bincount(sample.y_true[: sample.n], of_rows, sample.n_classes)
+        per_weight = np.where(of_sums > 0, of_squares / np.where(of_sums > 0, of_sums, 1.0), of_rows.mean())
+        alike = per_weight[joined.y_true[: joined.n]]
     layout = Layout(joined.n, row_weights=number * weights)  # of all rows, those added among them
     if isinstance(statistic, TableStatistic):
         prepared = statistic.prepare(joined)
         value, found = _of_table(statistic, prepared.without_rows(), prepared.weights_of(layout))
         added = np.arange(joined.n) >= sample.n
         squares = [
-            np.sum(
-                prepared.weights_of(Layout(joined.n, row_weights=some * number * weights**2)) * np.asarray(found) ** 2
-            )
-            for some in (1.0, added)
+            np.sum(prepared.weights_of(Layout(joined.n, row_weights=number * some)) * np.asarray(found) ** 2)
+            for some in (weights**2, added * weights**2, weights * alike)
         ]
     else:
         (value,), (found,) = slopes(of_sample(statistic, joined, layout))
         of_rows = np.asarray(found)[: joined.n] ** 2 / number  # all rows of a kind, which vary one by one
-        squares = [np.sum(of_rows), np.sum(of_rows[sample.n :])]
-    error, unseen = float(np.sqrt(squares[0])), float(squares[1])
+        squares = [np.sum(of_rows), np.sum(of_rows[sample.n :]), np.sum(of_rows * alike / weights)]
+    error, unseen = float(np.sqrt(max(squares[0], squares[2]))), float(squares[1])
     known = error > NOISE or not math.isfinite(error)
     return Adjusted(*(np.array([x]) for x in (_rounded(float(value)), error if known else 0.0, degrees, unseen)))
 

@@ -40,7 +40,9 @@ class AdjustedWald(Method):
     difference and its influence-function standard error on the data so joined, the bounds are ``d' -+ z s'`` and the
     p-value is the normal one of ``d' / s'``, so that interval and test agree. Of rows weighted by importance Student's
     quantiles take the place of z, of one degree of freedom less than their effective size; opposed rows then weigh what
-    the rows of their class do on average.
+    the rows of their class do on average, and ``s'`` is at least the error of weights that go with nothing within a
+    class: where the few rows that decide are heavy, and none was seen, the difference and its error come out too small
+    together, and a worse model was called not inferior two to three times too often.
 
     Without them the rows on which the models differ are too few to tell how much they vary: two good models differ on
     one row of a hundred or on none, and resamples cannot hold a difference that was not seen.

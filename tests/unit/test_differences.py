@@ -240,15 +240,20 @@ def opposed(y, a, b, size):
                 yield k, *way, spread[other] * (0.5 if size == 2 else 0.25)
 
 
-def wald(value, weights, number=None, degrees=np.inf, step=1e-5):
-    """Wald's interval of a function of row weights, by central differences; so many rows share each weight."""
-    whole, square = value(weights), 0.0
-    for w, i, of in zip(weights, range(len(weights)), weights if number is None else number, strict=True):
+def wald(value, weights, number=None, degrees=np.inf, step=1e-5, alike=None):
+    """Wald's interval of a function of row weights, by central differences; so many rows share each weight.
+
+    The variance is at least that of weights which stand for ``alike`` beside them.
+    """
+    whole, squares = value(weights), np.zeros(2)
+    number = weights if number is None else number
+    for i, (w, of) in enumerate(zip(weights, number, strict=True)):
         up, down = weights.copy(), weights.copy()
         up[i], down[i] = w + step, w - step
-        square += w**2 / of * ((value(up) - value(down)) / (2 * step)) ** 2
-    z = stats.t.ppf(0.975, degrees)
-    return whole, np.sqrt(square), (whole - z * np.sqrt(square), whole + z * np.sqrt(square))
+        slope = (value(up) - value(down)) / (2 * step)
+        squares += slope**2 * np.array([w**2 / of, 0.0 if alike is None else w * alike[i]])
+    z, error = stats.t.ppf(0.975, degrees), np.sqrt(squares.max())
+    return whole, error, (whole - z * error, whole + z * error)
 
 
 OF_CLASSES = ("matthews_corrcoef", "f1_macro", "cohen_kappa_score", "jaccard_weighted")
@@ -284,11 +289,14 @@ def test_metrics_of_labels_are_scikit_learns_with_opposed_rows(metric, size):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("light", [False, True])
 @pytest.mark.parametrize("metric", ["f1", "matthews_corrcoef", "accuracy"])
-def test_opposed_rows_weigh_what_their_class_does(metric):
+def test_opposed_rows_weigh_what_their_class_does(metric, light):
+    """Where rows on which the models differ are light, weights count as if they went with nothing in a class."""
     function = {"f1": "f1_score", "accuracy": "accuracy_score"}.get(metric, metric)
     y, a, b = (np.minimum(x, 1) for x in (Y, A, C))
     rows = np.where(y == 1, 0.3, 1.7) * np.random.default_rng(2).uniform(0.5, 1.5, len(y))
+    rows = np.where(a != b, 0.1 if light else 3.0, 1.0) * rows
     added = np.array(list(opposed(y, a, b, 2)))
     joined = [np.concatenate([x, new]) for x, new in zip((y, a, b), added[:, :3].T.astype(int), strict=True)]
     masses = added[:, 3]
@@ -299,11 +307,32 @@ def test_opposed_rows_weigh_what_their_class_does(metric):
 
     number = np.concatenate([np.ones(len(y)), masses])
     degrees = rows.sum() ** 2 / (rows**2).sum() - 1
-    whole, error, bounds = wald(value, np.concatenate([rows, masses * of_class]), number, degrees)
+    squares = np.array([(rows[y == k] ** 2).sum() / rows[y == k].sum() for k in (0, 1)])
+    given = value, np.concatenate([rows, masses * of_class]), number, degrees
+    whole, error, bounds = wald(*given, alike=squares[joined[0]])
+    assert (error > wald(*given)[1] * 1.01) == light
     result = jaxci.compare(metric, y, a, b, sample_weight=rows)
     assert result.method == "adjusted_wald"
     np.testing.assert_allclose(result.confidence_interval, bounds, rtol=1e-6, atol=1e-8)
     assert result.pvalue == pytest.approx(2 * stats.t.sf(abs(whole) / error, degrees), rel=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.false_alarm(1e-7)
+@pytest.mark.parametrize("metric", ["accuracy", "recall", "f1"])
+def test_a_worse_model_is_hardly_called_not_inferior_where_rows_have_weights(metric):
+    """Of 300 rows .09 and .04 wrong; with the error of the weights that are seen .05 to .07 of intervals lay above."""
+    f1 = [0.6 * (1 - wrong) / (0.6 * (1 - wrong) + wrong) for wrong in (0.09, 0.04)]
+    above, truth = 0, {"accuracy": -0.05, "recall": -0.05, "f1": f1[0] - f1[1]}
+    for number in range(300):
+        rng = np.random.default_rng([number, 9])
+        y, hard, alike = 1 * (rng.random(300) < 0.3), rng.random(300), rng.random(300) < 0.6
+        second = np.where(alike, hard, rng.random(300)) < 0.04
+        a, b = np.where(hard < 0.09, 1 - y, y), np.where(second, 1 - y, y)
+        found = jaxci.compare(metric, y, a, b, sample_weight=rng.lognormal(size=300))
+        above += found.confidence_interval.low > truth[metric]
+    assert above <= stats.binom.isf(1e-7, 300, 0.025)
 
 
 @pytest.mark.slow

@@ -591,6 +591,18 @@ def metrics_of_learners() -> list[str]:
     return [f"plain ends covered {every[0]}, those {every[1]}", f"{good[0]} and {good[1]}"]
 
 
+@on("weights")
+def weighted_differences() -> list[str]:
+    found = [
+        one["auto"]
+        for design in kept("weighted_differences")["designs"]
+        if design["uneven"] > 0
+        for one in design["above, below, mean width, told"].values()
+    ]
+    above, below = ([f"{100 * end(one[k] for one in found):.1f}" for end in (min, max)] for k in (0, 1))
+    return [f"in {above[0]} to {above[1]}%, and below it in {below[0]} to {below[1]}%"]
+
+
 @on("leaderboards")
 def optimality_gaps() -> list[str]:
     held: dict[str, list[float]] = {"told": [], "untold": []}
