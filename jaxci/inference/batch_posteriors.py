@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.inference.posterior import sizes
+from jaxci.inference.posterior import going_along, sizes
 from jaxci.inference.program import Program
 from jaxci.intervals.base import Prior
 from jaxci.resampling.kernels import mapped
@@ -73,10 +73,10 @@ def posterior_cores(
         def of_one(
             data: tuple[Program, Any], weights: Any = weights, reach: Any = bounds, numbers: tuple[int, ...] = numbers
         ) -> tuple[jax.Array, ...]:
-            program, held = data
-            return program.posterior_cores(shared, PseudoUnits(weights, held, reach), numbers)
+            program, (held, along) = data
+            return program.posterior_cores(shared, PseudoUnits(weights, held, reach, along), numbers)
 
-        held = jax.vmap(lambda one: jax.tree.map(jnp.asarray, sizes(one, layout)))(sample)
+        held = jax.vmap(lambda one: jax.tree.map(jnp.asarray, (sizes(one, layout), going_along(one, layout))))(sample)
         if walks:
             found = mapped(of_one, (programs, held))
         else:

@@ -18,7 +18,15 @@ from jaxci.records import record, static
 from jaxci.resampling.kernels import in_blocks
 from jaxci.special import namespace, ratio
 from jaxci.statistics.base import CountRatio, Shares, Statistic
-from jaxci.statistics.confusion import ConfusionStatistic, OneVsRest, mean_defined, of_two, total
+from jaxci.statistics.confusion import (
+    Alike,
+    ConfusionStatistic,
+    OneVsRest,
+    mean_defined,
+    of_two,
+    total,
+    unseen_table,
+)
 from jaxci.statistics.sample import PseudoUnits
 from jaxci.statistics.sums import Bank
 
@@ -130,11 +138,14 @@ class AveragedStatistic(ConfusionStatistic):
         sums = prepared.bank_sums(shared)
         weights = (unseen.weights * jnp.stack([rest, own, rest, own])[:, None]).astype(sums.dtype)
         two = dataclasses.replace(self, average="binary")
+        other, along, alike = (1.0 - jnp.eye(2))[..., None].astype(sums.dtype), unseen.together, None
+        if along is not None:
+            share = jnp.stack([jnp.asarray(along.of_rest)[k], jnp.asarray(along.of_class)[k]])
+            alike = Alike(of_two(known.table(prepared.sums(whole)), k), share, of_any=False)
 
         def score(part: jax.Array) -> jax.Array:
-            added = part[-4:]
             table = of_two(known.table(part[:-4]), k)
-            return two.score(table + jnp.stack([added[jnp.array([0, 2])], added[jnp.array([3, 1])]]))
+            return two.score(table + unseen_table(part[-4:-2], part[-2:], other, alike))
 
         return in_blocks(score, jnp.concatenate([sums, weights]))
 

@@ -88,6 +88,36 @@ def mean_defined(scores: jax.Array, weights: jax.Array) -> jax.Array:
     return ratio((weights * scores).sum(axis=0), weights.sum(axis=0), np.nan)
 
 
+class Alike(NamedTuple):
+    """How clusters that were not seen go along: others of their rows are as the rows of a ``table`` (K, K) are.
+
+    ``share`` (K,) of the rows of each class go along. ``of_any``: others are as rows of any class, else as of theirs.
+    """
+
+    table: jax.Array
+    share: jax.Array
+    of_any: bool
+
+
+def unseen_table(right: jax.Array, wrong: jax.Array, spread: jax.Array, alike: Alike | None) -> jax.Array:
+    """Return the table (K, K, B) of weights (K, B) of rows of each class that are ``right``, and ``wrong``.
+
+    Wrong rows are ``spread`` (K, K, 1) over predictions.
+    """
+    others = None
+    if alike is not None:
+        share = alike.share.astype(right.dtype)[:, None]
+        table = alike.table.astype(right.dtype)
+        others = (1 - share) * (right + wrong)
+        right, wrong = share * right, share * wrong
+        if alike.of_any:
+            others = (table.sum(axis=1) / table.sum())[:, None] * others.sum(axis=0)
+        rows = table.sum(axis=1, keepdims=True)
+        others = others[:, None] * jnp.where(rows > 0, table / jnp.where(rows > 0, rows, 1.0), 0.0)[..., None]
+    found = jnp.eye(len(right), dtype=right.dtype)[..., None] * right[:, None] + spread * wrong[:, None]
+    return found if others is None else found + others
+
+
 class ConfusionStatistic(TableStatistic, OpposedStatistic):
     """A function of the table of true against predicted classes."""
 
@@ -143,17 +173,21 @@ class ConfusionStatistic(TableStatistic, OpposedStatistic):
         spread = jnp.where(other, table.sum(axis=0), 0.0)
         spread = jnp.where(spread.sum(axis=1, keepdims=True) > 0, spread, other)
         spread = (spread / spread.sum(axis=1, keepdims=True))[..., None]
-        held = unseen.sizes
+        held, along = unseen.sizes, unseen.together
         sizes = held.all if self.has_fixed_trials else jnp.tile(jnp.asarray(held.of_class), 2)[:, None]
         if size > 2 and not self.has_fixed_trials:
             sizes = sizes * jnp.tile(table.sum(axis=1) > 0, 2)[:, None]
         sums = prepared.bank_sums(shared)
         weights = (unseen.weights * sizes).astype(sums.dtype)
-        spread, diagonal = spread.astype(sums.dtype), (1.0 * ~other).astype(sums.dtype)[..., None]
+        spread = spread.astype(sums.dtype)
+        alike = None
+        if along is not None:
+            share = jnp.broadcast_to(along.all, size) if self.has_fixed_trials else jnp.asarray(along.of_class)
+            alike = Alike(table, share, of_any=self.has_fixed_trials)
 
         def score(part: jax.Array) -> jax.Array:
             cells, right, wrong = part[: -2 * size], part[-2 * size : -size], part[-size:]
-            return self.score(known.table(cells) + diagonal * right[:, None] + spread * wrong[:, None])
+            return self.score(known.table(cells) + unseen_table(right, wrong, spread, alike))
 
         return in_blocks(score, jnp.concatenate([sums, weights]))
 

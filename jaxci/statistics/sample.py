@@ -172,6 +172,22 @@ class UnitSizes(NamedTuple):
     of_rest: Any
 
 
+class Together(NamedTuple):
+    """Shares of the rows of a cluster that was not seen which all are right, or wrong; others are as all rows are.
+
+    Attributes
+    ----------
+    all : ()
+        Of rows of any class.
+    of_class, of_rest : (K,) arrays
+        Of each class, and of all others, of which to be predicted as it is wrong.
+    """
+
+    all: Any
+    of_class: Any
+    of_rest: Any
+
+
 @record
 class PseudoUnits:
     """Units that were not seen, one at each extreme of a statistic: the proper Bayesian bootstrap adds them to a bank.
@@ -184,8 +200,11 @@ class PseudoUnits:
     reach : (2,) array
         How many ranges of the values beyond the extreme ones the extremes of a mean lie: where it has no bounds, and
         where it has any, at which they are cut.
+    together : Together or None
+        Of units that are clusters of rows.
     """
 
     weights: Any
     sizes: UnitSizes
     reach: Any
+    together: Together | None = None

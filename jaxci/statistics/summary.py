@@ -8,7 +8,7 @@ is NaN where N = 0.
 from __future__ import annotations
 
 import abc
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar, NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -52,6 +52,46 @@ def variance_from_sums(total: jax.Array, first: jax.Array, second: jax.Array) ->
     return jnp.where(variance <= ROUNDING * jnp.finfo(variance.dtype).eps * square, 0.0, variance)
 
 
+FARTHER = 3.0
+"""How much farther clusters of mistaken rows lie where rows are alike. Of correlations of .3 95% intervals of Brier
+scores of 5 to 10 clusters covered .86 to .96 without, and .90 to .97 with it.
+"""
+
+
+class Mistaken(NamedTuple):
+    """What is known of rows as mistakes, standardized: what they would have had on average, and how rows vary.
+
+    Attributes
+    ----------
+    mean : ()
+        Of what rows would have had, were they of another class.
+    deviation : ()
+        Of what they have.
+    rows : ()
+        Number of rows.
+    """
+
+    mean: Any
+    deviation: Any
+    rows: Any
+
+    def of_clusters(self, means: jax.Array, held: jax.Array) -> jax.Array:
+        """Return () what a cluster has whose rows go along as those of the others do, by their means (U,) and masses.
+
+        It lies from the mean of all as far as mistaken rows do, times ``s + 3 (s^2 - 1 / m)``, at most 1, with the
+        deviation s of what clusters of m rows on average contribute over that of a row: 1 where the rows of each are
+        alike, one over the root of m where they have nothing in common, and not less than that.
+        """
+        total, units = jnp.sum(held), jnp.sum(held > 0)
+        whole = jnp.sum(held * means) / total
+        between = jnp.sqrt(jnp.sum((held * (means - whole)) ** 2) / jnp.maximum(units - 1, 1)) * units / total
+        varies = self.deviation > 0
+        share = jnp.where(varies, between / jnp.where(varies, self.deviation, 1.0), 1.0)
+        least = units / self.rows
+        share = jnp.maximum(share, jnp.sqrt(least))
+        return whole + (self.mean - whole) * jnp.minimum(share + FARTHER * (share**2 - least), 1.0)
+
+
 class MeanStatistic(MomentStatistic, ExtremeStatistic):
     """A weighted mean of one value per row, or its square root.
 
@@ -72,13 +112,17 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
         return None
 
     def prepare(self, sample: Sample) -> Features:
-        """Standardize the row values, and the mean of those that they would have had as mistakes, if any."""
+        """Standardize the row values; of rows that may be mistaken, keep what is known of these (:class:`Mistaken`)."""
         values, mistaken = self.row_values(sample), self.mistaken_values(sample)
         design, middle, scale = standardized(values.astype(np.float64), sample.n)
         if mistaken is None:
             return Features(design[:, None], (middle, scale))
-        mean = namespace(values).average(mistaken[: sample.n], weights=sample.counts)
-        return Features(design[:, None], (middle, scale, (mean - middle) / scale))
+        xp, counts = namespace(values), sample.counts
+        mean = xp.average(mistaken[: sample.n], weights=counts)
+        apart = design[: sample.n] - xp.average(design[: sample.n], weights=counts)
+        rows = xp.asarray(float(sample.n)) if counts is None else counts.sum().astype(np.float64)
+        known = Mistaken((mean - middle) / scale, xp.sqrt(xp.average(apart**2, weights=counts)), rows)
+        return Features(design[:, None], (middle, scale, known))
 
     def scaling(self, prepared: Features) -> Scaling:
         """Return centre and scale of the row values, and whether the link is a root."""
@@ -96,15 +140,15 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
     def posterior(self, prepared: Features, shared: Bank, unseen: PseudoUnits, whole: Any) -> jax.Array:
         """Return the core (B,) with units at both extremes."""
         total, first = prepared.bank_sums(shared)
-        low, high = (end.astype(total.dtype) for end in self._extremes(prepared, unseen.reach))
+        low, high = (end.astype(total.dtype) for end in self._extremes(prepared, unseen))
         below, above = (unseen.weights * unseen.sizes.all).astype(total.dtype)
         return (first + below * low + above * high) / (total + below + above)
 
-    def _extremes(self, prepared: Features, reach: Any) -> tuple[jax.Array, jax.Array]:
+    def _extremes(self, prepared: Features, unseen: PseudoUnits) -> tuple[jax.Array, jax.Array]:
         """Return the standardized values of units at the extremes: beyond the lowest and highest, within the bounds.
 
         Where values do not vary they are the bounds. Where a row may be mistaken for one of another class, the highest
-        is what such rows have on average, if that is more.
+        is what such rows have on average, if that is more; of clusters as far from the mean as these go along.
         """
         values = jnp.asarray(prepared.design)[:, 0]
         held = jnp.ones_like(values) if prepared.mass is None else jnp.asarray(prepared.mass)
@@ -117,7 +161,7 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
         flat = (most - least) * scale <= ROUNDING * np.finfo(float).eps * jnp.abs(middle)
         spread = jnp.where(flat, 0.0, most - least)
         known = jnp.minimum(least - bottom, top - most)  # of values that do not vary an open side mirrors the other
-        beyond = spread * reach[1 if np.isfinite(self.bounds).any() else 0]
+        beyond = spread * unseen.reach[1 if np.isfinite(self.bounds).any() else 0]
         beyond = jnp.where(flat & jnp.isfinite(known), known, beyond)
 
         def end(extreme: jax.Array, bound: jax.Array, side: int) -> jax.Array:
@@ -125,7 +169,9 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
             return jnp.where(jnp.isfinite(bound), cut, extreme + side * beyond)
 
         high = end(most, top, 1)
-        return end(least, bottom, -1), jnp.maximum(high, mistaken[0]) if mistaken else high
+        for known in mistaken:
+            high = jnp.maximum(high, known.mean if unseen.together is None else known.of_clusters(values, held))
+        return end(least, bottom, -1), high
 
 
 def is_mean(statistic: Statistic) -> bool:

@@ -14,7 +14,7 @@ import jaxci
 from jaxci.coverage.banks import Banks
 from jaxci.coverage.cell import PURPOSE_DATA, Cell, Simulation, _evidence, draw
 from jaxci.distributions import Cells, Truth
-from jaxci.inference.posterior import sizes
+from jaxci.inference.posterior import going_along, sizes
 from jaxci.inference.program import RowReader, of_units
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.bayesian import ProperBayesian
@@ -44,7 +44,7 @@ def sample_of(k):
     return Sample(y_true=codes, y_pred=predicted, y_score=scores[:, 1] if k == 2 else scores, n_classes=k)
 
 
-def posterior(statistic, sample, unseen, layout=None, reach=(1.0, 2.0), **own):
+def posterior(statistic, sample, unseen, layout=None, reach=(1.0, 2.0)):
     """Values (B,) under WEIGHTS of the units and ``unseen`` (P, B) of the pseudo-units, as a program computes them."""
     layout = layout or Layout(N)
     with jax.enable_x64(True):
@@ -52,7 +52,7 @@ def posterior(statistic, sample, unseen, layout=None, reach=(1.0, 2.0), **own):
         program = of_units([statistic], prepared, layout, padded(layout.n_units))
         units = layout.n_units
         bank = Bank.of(jnp.asarray(np.pad(WEIGHTS[:, :units], ((0, 0), (0, padded(units) - units)))))
-        joined = PseudoUnits(jnp.asarray(unseen), sizes(sample, layout), np.array(reach), **own)
+        joined = PseudoUnits(jnp.asarray(unseen), sizes(sample, layout), np.array(reach), going_along(sample, layout))
         (core,) = program.posterior_cores(program.shared(bank), joined, [0])
         return np.asarray(statistic.scaling(program.sources[0])(core))
 
@@ -208,6 +208,77 @@ def test_a_cluster_that_was_not_seen_is_of_mean_size():
     hits = weights @ (sample.y_true == sample.y_pred) + right * N / 9
     expected = hits / (weights.sum(axis=1) + (right + wrong) * N / 9)
     np.testing.assert_allclose(posterior(METRICS["accuracy"], sample, unseen, layout), expected, rtol=1e-12)
+
+
+def clustered(k, m):
+    """Labels and predictions of 12 clusters of m rows, which err more and more, and the clusters."""
+    rng, units = np.random.default_rng([k, m]), np.repeat(np.arange(12), m).astype(np.int32)
+    codes = rng.integers(0, k, 12 * m).astype(np.int32)
+    wrong = rng.random(12 * m) < np.linspace(0.04, 0.1, 12)[units]
+    return codes, np.where(wrong, (codes + 1) % k, codes).astype(np.int32), units
+
+
+def share_of(wrong, units, rows):
+    """2.25 times at most, at 90%, the deviation of what clusters contribute over that of a row, of some ``rows``."""
+    held, errors = np.bincount(units[rows]), np.bincount(units[rows], wrong[rows])
+    rate = errors.sum() / held.sum()
+    apart = (errors - held * rate) / held.mean()
+    found = max(apart @ apart / (len(held) - 1) / rate / (1 - rate), 1 / held.mean())
+    degrees = held.sum() ** 2 / np.sum(held**2) - 1
+    tenth = degrees * (1 - 2 / 9 / degrees + stats.norm.ppf(0.1) * np.sqrt(2 / 9 / degrees)) ** 3
+    assert tenth == pytest.approx(stats.chi2.ppf(0.1, degrees), rel=2e-3)
+    return min(1.0, 2.25 * np.sqrt(found * degrees / tenth))
+
+
+@pytest.mark.parametrize(("name", "k"), [("f1", 2), ("accuracy", 3), ("f1_macro", 3), ("recall", 3)])
+def test_rows_of_an_unseen_cluster_go_along_as_those_of_the_others_do(name, k):
+    m = 100
+    codes, predicted, units = clustered(k, m)
+    wrong, every = codes != predicted, np.ones(len(codes), bool)
+    table = np.zeros((k, k))
+    np.add.at(table, (codes, predicted), 1.0)
+    statistic = METRICS[name].settled(k)
+    of_class = k == 3 and name == "recall"
+    if of_class:  # as of two classes, the last and the rest
+        statistic = dataclasses.replace(METRICS[name], average="class", class_index=2)
+        both = (1 * (codes == 2), 1 * (predicted == 2))
+        two = np.zeros((2, 2))
+        np.add.at(two, both, 1.0)
+        shares = [share_of(both[0] != both[1], units, both[0] == one) for one in (0, 1)]
+        sizes, spread, seen = [(both[0] == one).sum() / 12 for one in (0, 1)], 1 - np.eye(2), two
+    else:
+        shares = [share_of(wrong, units, every if name == "accuracy" else codes == one) for one in range(k)]
+        sizes = [m if name == "accuracy" else (codes == one).sum() / 12 for one in range(k)]
+        spread = np.where(np.eye(k), 0.0, table.sum(axis=0))
+        spread, seen = spread / spread.sum(axis=1, keepdims=True), table
+    assert max(shares) < 1
+    unseen = RNG.gamma(0.25, size=(2 * len(seen), B))
+    tables = []
+    for weights, extra in zip(WEIGHTS[:, :12], unseen.T, strict=True):
+        found = np.zeros(seen.shape)
+        rows = both if of_class else (codes, predicted)
+        np.add.at(found, rows, weights[units])
+        for place, weight in enumerate(extra):
+            one = place % len(seen)
+            alike = (np.eye(len(seen)) if place < len(seen) else spread)[one]
+            others = seen / seen.sum() if name == "accuracy" else np.zeros(seen.shape)
+            if name != "accuracy":
+                others[one] = seen[one] / seen[one].sum()
+            found += weight * sizes[one] * (1 - shares[one]) * others
+            found[one] += weight * sizes[one] * shares[one] * alike
+        tables.append(found)
+    read = dataclasses.replace(statistic, average="binary", class_index=1) if of_class else statistic
+    expected = [float(read.score(jnp.asarray(one))) for one in tables]
+    sample = Sample(y_true=codes, y_pred=predicted, n_classes=k)
+    got = posterior(statistic, sample, unseen, Layout(12 * m, units))
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_nothing_tells_how_rows_without_an_error_go_along():
+    codes, _, units = clustered(2, 40)
+    found = going_along(Sample(y_true=codes, y_pred=codes, n_classes=2), Layout(480, units))
+    assert [float(found.all), *found.of_class, *found.of_rest] == [1.0] * 5
+    assert going_along(Sample(y_true=codes, y_pred=codes, n_classes=2), Layout(480)) is None
 
 
 @pytest.mark.slow
@@ -381,6 +452,33 @@ def test_the_unseen_row_of_a_loss_is_one_of_another_class():
         expected = (WEIGHTS @ seen + unseen[0] * low + unseen[1] * high) / (WEIGHTS.sum(axis=1) + unseen.sum(axis=0))
         found = posterior(METRICS[name].settled(3), sample, unseen)
         np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.5, 1.0])
+def test_the_unseen_cluster_of_a_loss_goes_along_as_clusters_do(alike):
+    """Its mean lies as far from the whole as a mistaken row's, times how much clusters vary beside rows."""
+    rng, units = np.random.default_rng(0), np.arange(N) % 6
+    codes, p = np.arange(N, dtype=np.int32) // 6 % 2, 0.5 + 0.49 * rng.random(N)
+    p = np.where(rng.random(N) < alike, p[units], p)
+    p = np.where(codes == 1, p, 1 - p)
+    seen, mistaken = (-np.log(np.where(codes == one, p, 1 - p)) for one in (1, 0))
+    sums, sizes = np.bincount(units, seen), np.bincount(units)
+    means, whole = sums / sizes, seen.mean()
+    between = np.sqrt(np.sum((sums - sizes * whole) ** 2) / (len(sums) - 1)) / sizes.mean()
+    share = max(between / seen.std(), np.sqrt(1 / sizes.mean()))
+    share = min(share + 3 * (share**2 - 1 / sizes.mean()), 1.0)
+    assert (share == 1) == (alike > 0)
+    low = max(0, means.min() - 2 * np.ptp(means))
+    high = whole + (mistaken.mean() - whole) * share
+    assert high > means.max() + 2 * np.ptp(means) or alike > 0
+    high = max(high, means.max() + 2 * np.ptp(means))
+    unseen = np.random.default_rng(0).gamma(0.25, size=(2, B))
+    weights, size = WEIGHTS[:, : len(sums)], sizes.mean()
+    expected = weights @ sums + size * (unseen[0] * low + unseen[1] * high)
+    expected /= weights @ sizes + size * unseen.sum(axis=0)
+    sample = Sample(y_true=codes, y_score=p, n_classes=2)
+    found = posterior(METRICS["log_loss"].settled(2), sample, unseen, Layout(N, units))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_a_certain_model_without_a_mistake_may_make_one():
