@@ -11,7 +11,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxci.api.generalization_results import GeneralizationResult, ResampledFits, check_permitted, check_scale
+from jaxci.api.generalization_results import (
+    GeneralizationResult,
+    ResampledFits,
+    check_bounds,
+    check_permitted,
+    check_scale,
+)
 from jaxci.api.readers.learning import of_undecided_task, read_learning, read_score
 from jaxci.checks import check_choice, check_confidence_level, shown
 from jaxci.generalization.base import Resampled
@@ -87,6 +93,9 @@ class Task:
         folds = FOLDS if data.weighted and self.is_mean else FEWER_FOLDS if paired else 0
         how = Splitting(method, seed, not self.is_mean, *known, cv, stratify, folds)
         found, left = read_plans(how, data), dict(how.options)
+        if left.get("scale") == "logit":
+            left.setdefault("bounds", self.score.bounds)
+            check_bounds(left["bounds"])
         METHODS[method].rehearse(found.plans, level, left)
         return found._replace(remarks=[*found.remarks, *_cut_remark(self.score, found.plans[0])]), left
 

@@ -223,6 +223,7 @@ class ResampledFits(Printable):
             why = ""
         if options.get("scale") == "logit":
             options.setdefault("bounds", self.bounds)
+            check_bounds(options["bounds"])
         found = checked_interval(method, used or self.fits, level, options)
         serving = [[n for n in role.names if n in used] for role in METHODS[method].roles]
         first = next(used[n] for group in serving for n in group)
@@ -310,6 +311,15 @@ def check_scale(options: Mapping[str, Any], share: bool, paired: bool = False) -
         )
     if scale == "wilson" and not share:
         raise ValueError("scale='wilson' is for losses that are 0 or 1")
+    if "bounds" in options and scale != "logit":
+        raise ValueError(f"bounds must go with scale='logit', of which they are; got {shown(options['bounds'])}")
+
+
+def check_bounds(bounds: Any) -> None:
+    """Refuse what is no pair of numbers in ascending order, between which losses lie."""
+    pair = isinstance(bounds, tuple | list) and len(bounds) == 2 and all(isinstance(end, int | float) for end in bounds)
+    if not (pair and -math.inf < bounds[0] < bounds[1] < math.inf):
+        raise ValueError(f"scale='logit' needs bounds, two numbers between which losses lie; got {shown(bounds)}")
 
 
 def check_permitted(method: str, is_metric: bool, loss: str, grouped: bool, weighted: bool = False) -> None:

@@ -14,7 +14,7 @@ from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.checks import check_choice, check_count, shown
 from jaxci.generalization.base import Resampled
-from jaxci.generalization.losses import LOSSES, Loss
+from jaxci.generalization.losses import LOSSES, METRICS_OF_ROWS, Loss
 from jaxci.generalization.plans import (
     FROM_PAIRS,
     Learning,
@@ -30,6 +30,7 @@ from jaxci.inference.remarks import announce
 from jaxci.resampling import splits
 from jaxci.resampling.plan import Plan
 from jaxci.resampling.split_units import check_memory
+from jaxci.statistics.base import has_fixed_trials
 from jaxci.statistics.registry import METRICS
 
 OF_PLANS = {
@@ -230,7 +231,7 @@ def from_cross_validate(
         {plan.name: of},
         called,
         plan.n_fits,
-        warnings=(*_share_remark(plan, y), *_few_remark(called, known.is_mean, plan, y), *order_remark(plan)),
+        warnings=(*_share_remark(plan, y), *_few_remark(called, plan, y), *order_remark(plan)),
         bounds=known.bounds,
         share=known.share,
         turn=known.turn,
@@ -292,9 +293,10 @@ def _share_remark(plan: Plan, y: Any) -> tuple[str, ...]:
     )
 
 
-def _few_remark(name: str, is_mean: bool, plan: Plan, y: Any) -> list[str]:
+def _few_remark(name: str, plan: Plan, y: Any) -> list[str]:
     """Say where splits test too few rows for a score whose name is that of a metric, and no mean of losses."""
-    if is_mean or name.removeprefix("neg_") not in METRICS:
+    bare = name.removeprefix("neg_")
+    if bare not in METRICS or bare in METRICS_OF_ROWS or has_fixed_trials(METRICS[bare]):
         return []
     if y is None or not is_classification(y):
         return few_tested(plan, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -30,8 +31,10 @@ OF_RUNS_ALONE = frozenset({"iqm", "optimality_gap"})
 """Names that stand for an aggregate of runs whatever the data."""
 MOST = 1e305
 """The largest score, of either sign: differences of scores, and margins of some of them, are then numbers."""
-MOST_LOG = 700.0
-"""Of numbers."""
+FARTHER, LARGE = math.exp(2.0), 10.0
+"""How many times as far the upper end of a gap lies at most as it would on the scale of scores; and a ratio of the two
+distances at which it does.
+"""
 FAR = 300
 """Powers of two up to which squares of scores, and products of these, are numbers."""
 MANY_RUNS = 50
@@ -214,10 +217,15 @@ class RunContest(Contestants):
 
 
 def _on_log_scale(found: IntervalResult) -> IntervalResult:
-    """Return an interval whose ends are symmetric in the logarithm, where the estimate is positive."""
+    """Return an interval whose ends are symmetric in the logarithm, where the estimate is positive.
+
+    The upper one is at most :data:`FARTHER` times as far as on the scale of the scores: of two runs the logarithm would
+    be anything.
+    """
     half = found.confidence_interval.high - found.estimate
     if not (found.estimate > 0 and half > 0):
         return found
-    ratio = math.exp(min(half / found.estimate, MOST_LOG - max(0.0, math.log(found.estimate))))
-    ends = ConfidenceInterval(found.estimate / ratio, found.estimate * ratio)
+    ratio = half / found.estimate
+    beyond = half * (min(math.expm1(ratio) / ratio, FARTHER) if ratio < LARGE else FARTHER)
+    ends = ConfidenceInterval(found.estimate * math.exp(-ratio), min(found.estimate + beyond, sys.float_info.max))
     return dataclasses.replace(found, confidence_interval=ends, reason=f"{found.reason}, on the log scale")

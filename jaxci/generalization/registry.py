@@ -194,9 +194,9 @@ class Method:
 
     def rehearse(self, plans: Iterable[Plan], level: float, options: Mapping[str, Any]) -> None:
         """Read an interval from made-up losses, so that what cannot be read is refused before models are fitted."""
-        fits = {}
+        fits, (low, high) = {}, options.get("bounds", (0.0, 1.0))
         for plan in plans:
-            by_row = np.random.default_rng(0).random(plan.n)
+            by_row = low + (high - low) * np.random.default_rng(0).random(plan.n)
             losses = np.broadcast_to(by_row, plan.test_mask.shape)
             fits[plan.name] = Resampled(plan, losses, no_information=np.full(len(plan), 4.0))
         self.interval(fits, level, options)

@@ -163,12 +163,14 @@ def sizes(sample: Sample, layout: Layout) -> UnitSizes:
 def going_along(sample: Sample, layout: Layout) -> Together | None:
     """Return how the rows of a cluster that was not seen go along, by how they do in those that were; None of rows.
 
+    None, too, of rows in clusters that have weights: a few heavy ones tell too little of it.
+
     Of a class with the error rate e let the ``n_c`` rows of a cluster hold ``x_c`` errors: the deviation of what it
     contributes, ``(x_c - n_c e) / m`` with the mean size m, over that of a row, ``sqrt(e (1 - e))``, is 1 where the
     rows of each cluster are alike, and one over the root of m where they have nothing in common. The share is
     :data:`FARTHER` times that, at most 1, and 1 where no row is wrong, or all are. Host arrays, or traced ones.
     """
-    if layout.units is None:
+    if layout.units is None or layout.row_weights is not None:
         return None
     size = max(1, sample.n_classes)
     if sample.n_classes == 0 or sample.y_pred is None:
@@ -181,16 +183,15 @@ def going_along(sample: Sample, layout: Layout) -> Together | None:
 
     held = layout.count_codes(true, size, units)
     whole, errors = held.sum(axis=1, keepdims=True), counted(true)
-    rows = layout.n / held.sum()
     return Together(
-        _alike(whole, errors.sum(axis=1, keepdims=True), rows)[0],
-        _alike(held, errors, rows),
-        _alike(whole - held, counted(sample.y_pred), rows),
+        _alike(whole, errors.sum(axis=1, keepdims=True))[0],
+        _alike(held, errors),
+        _alike(whole - held, counted(sample.y_pred)),
     )
 
 
-def _alike(held: Any, errors: Any, rows: Any) -> Any:
-    """Return the share (K,) from the weights (U, K) of rows and of errors, of which ``rows`` make 1."""
+def _alike(held: Any, errors: Any) -> Any:
+    """Return the share (K,) from the numbers (U, K) of rows and of errors."""
     xp = namespace(held)
     total, units = held.sum(axis=0), (held > 0).sum(axis=0)
     share = errors.sum(axis=0) / xp.where(total > 0, total, 1.0)
@@ -198,7 +199,7 @@ def _alike(held: Any, errors: Any, rows: Any) -> Any:
     between = ((errors - held * share) ** 2).sum(axis=0) / xp.maximum(units - 1, 1)
     known = (share > 0) & (share < 1) & (units > 1)
     found = between / xp.where(known, mean**2 * share * (1 - share), 1.0)
-    least = 1.0 / xp.maximum(mean * rows, 1.0)
+    least = 1.0 / xp.maximum(mean, 1.0)
     ninths = 2.0 / 9.0 / xp.maximum(total**2 / xp.where(total > 0, (held**2).sum(axis=0), 1.0) - 1.0, 0.1)
     certain = xp.maximum(1 - ninths - SURE * xp.sqrt(ninths), 0.01) ** 3
     return xp.where(known, xp.minimum(FARTHER * xp.sqrt(xp.maximum(found, least) / certain), 1.0), 1.0)

@@ -31,9 +31,9 @@ class ProperBayesian(Method):
 
     With ``groups`` a pseudo-row stands for a cluster of mean size. Its rows go along as those of the clusters that were
     seen do: of a table a share of them are right, or wrong, and the others as all rows of their class are; the mean of
-    a cluster that is mistaken lies as much nearer to that of all. The share is 1 where clusters are of one mind, or no
-    row is wrong, and the smaller the more their rows differ. With ``strata`` the units of each keep their weight
-    together, and pseudo-rows come to all. Of more than two classes those without a row gain
+    a cluster that is mistaken lies as much nearer to that of all. The share is 1 where clusters are of one mind, no row
+    is wrong, or rows have weights, and the smaller the more the rows of a cluster differ. With ``strata`` the units of
+    each keep their weight together, and pseudo-rows come to all. Of more than two classes those without a row gain
     none. A proportion of x among n independent rows, whatever the number of classes, has the law
     Beta(x + mass, n - x + mass), and nothing is drawn. Where all values of a mean lie at an end of their range, the
     interval reaches at least as far as the mid-p interval of as many trials (or clusters) that all went alike: no law

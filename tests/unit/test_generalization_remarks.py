@@ -1,6 +1,7 @@
 """What is said of learners, losses and data on which intervals are known to fail, and what is refused."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -210,8 +211,34 @@ def test_a_metric_that_is_at_an_end_in_every_split_has_no_scale():
     y = (np.arange(60) % 2).astype(int)
     found = jaxci.generalization_interval("logistic", 100.0 * y[:, None], y, scoring="roc_auc", rng=0, progress=False)
     assert (found.estimate, *found.confidence_interval) == (1.0, 1.0, 1.0)
-    with pytest.raises(ValueError, match="scale='logit' needs losses between two bounds; got bounds="):
-        jaxci.generalization_interval("ridge", X, Y, scale="logit", rng=0, progress=False)
+
+
+def test_ends_on_the_logit_scale_need_two_bounds_and_take_those_of_users():
+    y = (np.arange(60) % 2).astype(int)
+    given = {"rng": 0, "progress": False}
+    by_name = {"scoring": "roc_auc", **given}
+    usual, asked = (
+        jaxci.generalization_interval("logistic", X + y[:, None], y, **by_name, **more)
+        for more in ({}, {"scale": "logit"})
+    )
+    assert usual.confidence_interval == asked.confidence_interval
+    for bounds, shown in ((None, "(0.0, inf)"), (5, "5"), ((1.0, 1.0), "(1.0, 1.0)")):
+        more = {} if bounds is None else {"bounds": bounds}
+        with pytest.raises(ValueError, match="scale='logit' needs bounds, two numbers .* got " + re.escape(shown)):
+            jaxci.generalization_interval("ridge", X, Y, scale="logit", **given, **more)
+    with pytest.raises(ValueError, match="bounds must go with scale='logit', of which they are; got"):
+        jaxci.generalization_interval("ridge", X, Y, bounds=(0, 1), **given)
+    low, high = jaxci.generalization_interval(
+        "logistic",
+        X,
+        y,
+        loss=lambda y, p: 10 + 10.0 * (y != p),
+        scale="logit",
+        bounds=(10, 20),
+        method="corrected_t",
+        **given,
+    ).confidence_interval
+    assert 10 < low < high < 20
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import jaxci
 from jaxci.statistics import WeightedFunction
@@ -603,6 +603,16 @@ def test_the_good_end_of_a_function_of_ones_own_is_said():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("size", [1.0, 1e305])
+def test_gaps_of_two_runs_are_numbers_in_order(size):
+    runs = {"a": size * np.array([[-0.9], [-0.2]]), "b": size * np.array([[-0.2], [-0.3]])}
+    board = jaxci.leaderboard("optimality_gap", runs, rng=0, n_resamples=199, adjust="none")
+    for entry in board.entries:
+        low, high = entry.confidence_interval
+        assert 0 < low < entry.estimate < high < np.inf
+        assert high <= entry.estimate + np.exp(2) * special.stdtrit(1, 0.975) * entry.standard_error * 1.001
+
+
 def test_a_gap_that_few_scores_have_is_positive_and_told():
     rng = np.random.default_rng(3)
     runs = {"good": 1.1 + 0.1 * rng.normal(size=(5, 5)), "fair": 0.95 + 0.1 * rng.normal(size=(5, 5))}

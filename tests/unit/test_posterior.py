@@ -279,6 +279,10 @@ def test_nothing_tells_how_rows_without_an_error_go_along():
     found = going_along(Sample(y_true=codes, y_pred=codes, n_classes=2), Layout(480, units))
     assert [float(found.all), *found.of_class, *found.of_rest] == [1.0] * 5
     assert going_along(Sample(y_true=codes, y_pred=codes, n_classes=2), Layout(480)) is None
+    assert (
+        going_along(Sample(y_true=codes, y_pred=codes, n_classes=2), Layout(480, units, row_weights=codes + 1.0))
+        is None
+    )
 
 
 @pytest.mark.slow
