@@ -167,8 +167,11 @@ def going_along(sample: Sample, layout: Layout) -> Together | None:
 
     Of a class with the error rate e let the ``n_c`` rows of a cluster hold ``x_c`` errors: the deviation of what it
     contributes, ``(x_c - n_c e) / m`` with the mean size m, over that of a row, ``sqrt(e (1 - e))``, is 1 where the
-    rows of each cluster are alike, and one over the root of m where they have nothing in common. The share is
-    :data:`FARTHER` times that, at most 1, and 1 where no row is wrong, or all are. Host arrays, or traced ones.
+    rows of each cluster are alike, and one over the root of m where they have nothing in common. Of few clusters it is
+    hardly known: at most ``sqrt(v / chi^2)`` times as much with 90%, by the lower tenth of the law of chi^2 of v
+    degrees of freedom (as Wilson and Hilferty approximate it), one less than clusters of one size that would tell as
+    much. The share is :data:`FARTHER` times that, at most 1, and 1 where no row is wrong, or all are. Host arrays, or
+    traced ones.
     """
     if layout.units is None or layout.row_weights is not None:
         return None
