@@ -14,13 +14,12 @@ import numpy as np
 from jaxci.api.generalization_results import (
     GeneralizationResult,
     ResampledFits,
-    check_bounds,
     check_permitted,
     check_scale,
 )
 from jaxci.api.readers.learning import of_undecided_task, read_learning, read_score
 from jaxci.checks import check_choice, check_confidence_level, shown
-from jaxci.generalization.base import Resampled
+from jaxci.generalization.base import Resampled, check_bounds
 from jaxci.generalization.fits import Outcome, Pace, distinct_samples, fit_plans
 from jaxci.generalization.losses import Loss
 from jaxci.generalization.plans import (

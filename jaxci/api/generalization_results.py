@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.checks import check_choice, check_confidence_level, shown
-from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled, pooled
+from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled, check_bounds, pooled
 from jaxci.generalization.registry import METHODS, usual_scale
 from jaxci.inference.ends import within_range
 from jaxci.intervals.base import Bounds, tails
@@ -313,13 +313,6 @@ def check_scale(options: Mapping[str, Any], share: bool, paired: bool = False) -
         raise ValueError("scale='wilson' is for losses that are 0 or 1")
     if "bounds" in options and scale != "logit":
         raise ValueError(f"bounds must go with scale='logit', of which they are; got {shown(options['bounds'])}")
-
-
-def check_bounds(bounds: Any) -> None:
-    """Refuse what is no pair of numbers in ascending order, between which losses lie."""
-    pair = isinstance(bounds, tuple | list) and len(bounds) == 2 and all(isinstance(end, int | float) for end in bounds)
-    if not (pair and -math.inf < bounds[0] < bounds[1] < math.inf):
-        raise ValueError(f"scale='logit' needs bounds, two numbers between which losses lie; got {shown(bounds)}")
 
 
 def check_permitted(method: str, is_metric: bool, loss: str, grouped: bool, weighted: bool = False) -> None:

@@ -25,6 +25,11 @@ class KnownScore(NamedTuple):
         return self.turn[1] * (scores - self.turn[0])
 
 
+def averages_rows(metric: str) -> bool:
+    """Whether a metric is a mean of losses over rows."""
+    return metric in METRICS_OF_ROWS or has_fixed_trials(METRICS[metric])
+
+
 def known_score(name: str, scores: np.ndarray) -> KnownScore:
     """Return what is known of ``scores`` of a name, with or without ``neg_``: nothing where they leave its range."""
     bare = name.removeprefix("neg_")
@@ -33,6 +38,6 @@ def known_score(name: str, scores: np.ndarray) -> KnownScore:
     statistic, sign = METRICS[bare], 1.0 if bare == name else -1.0
     share = has_fixed_trials(statistic)
     turn = (sign, -sign) if share and not statistic.loss else (0.0, sign)
-    known = KnownScore(statistic.bounds, turn, share or bare in METRICS_OF_ROWS, share)
+    known = KnownScore(statistic.bounds, turn, averages_rows(bare), share)
     losses, (low, high) = known.losses(scores[np.isfinite(scores)]), statistic.bounds
     return known if np.all((losses >= low) & (losses <= high)) else KnownScore()

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from jaxci.api.generalization_results import GeneralizationResult, ResampledFits, check_permitted
-from jaxci.api.known_scores import known_score
+from jaxci.api.known_scores import averages_rows, known_score
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.checks import check_choice, check_count, shown
 from jaxci.generalization.base import Resampled
-from jaxci.generalization.losses import LOSSES, METRICS_OF_ROWS, Loss
+from jaxci.generalization.losses import LOSSES, Loss
 from jaxci.generalization.plans import (
     FROM_PAIRS,
     Learning,
@@ -30,7 +30,6 @@ from jaxci.inference.remarks import announce
 from jaxci.resampling import splits
 from jaxci.resampling.plan import Plan
 from jaxci.resampling.split_units import check_memory
-from jaxci.statistics.base import has_fixed_trials
 from jaxci.statistics.registry import METRICS
 
 OF_PLANS = {
@@ -296,7 +295,7 @@ def _share_remark(plan: Plan, y: Any) -> tuple[str, ...]:
 def _few_remark(name: str, plan: Plan, y: Any) -> list[str]:
     """Say where splits test too few rows for a score whose name is that of a metric, and no mean of losses."""
     bare = name.removeprefix("neg_")
-    if bare not in METRICS or bare in METRICS_OF_ROWS or has_fixed_trials(METRICS[bare]):
+    if bare not in METRICS or averages_rows(bare):
         return []
     if y is None or not is_classification(y):
         return few_tested(plan, None)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
+from jaxci.checks import shown
 from jaxci.resampling.plan import Plan
 
 
@@ -243,10 +244,16 @@ def on_scale(
     return found._replace(low=found.estimate * low, high=found.estimate * high)
 
 
+def check_bounds(bounds: Any) -> None:
+    """Refuse what is no pair of numbers in ascending order, between which losses lie."""
+    pair = isinstance(bounds, tuple | list) and len(bounds) == 2 and all(isinstance(end, int | float) for end in bounds)
+    if not (pair and -math.inf < bounds[0] < bounds[1] < math.inf):
+        raise ValueError(f"scale='logit' needs bounds, two numbers between which losses lie; got {shown(bounds)}")
+
+
 def _between(found: LossInterval, bounds: tuple[float, float]) -> LossInterval:
+    check_bounds(bounds)
     bottom, size = bounds[0], bounds[1] - bounds[0]
-    if not 0 < size < math.inf:
-        raise ValueError(f"scale='logit' needs losses between two bounds; got bounds={bounds}")
     share = (found.estimate - bottom) / size
     if not 0 <= share <= 1:
         raise ValueError(f"scale='logit' needs a mean within {bounds}; got {found.estimate:g}")
