@@ -198,6 +198,12 @@ def _to_calibrate(found: CoverageCheck) -> Judgement | None:
     return min(best or reached, key=lambda j: abs(levels[j.label] - found.confidence_level), default=None)
 
 
+def _simulated(method: Any, statistic: Statistic, given: frozenset[str]) -> Method:
+    """Return the method whose coverage is simulated: by draws where its law is one of a single data set."""
+    found = method_by_name(method)
+    return found if found.refusal_of_rows(statistic, given) is None else found.drawn
+
+
 def with_coverage(
     rows: Sequence[IntervalResult],
     statistics: dict[str, Statistic],
@@ -217,7 +223,7 @@ def with_coverage(
     judged = {}
     for together in by_inputs.values():
         mine = {row.statistic: statistics[row.statistic] for row in together}
-        methods = {row.statistic: [method_by_name(row.method)] for row in together}
+        methods = {row.statistic: [_simulated(row.method, mine[row.statistic], layout.given)] for row in together}
         level = together[0].confidence_level
         law = _fitted(list(mine.values()), sample, layout, sample.n)
         cell = Cell(law, sample.n, mine, methods, [level], n_replications=2_000, n_resamples=1_999)

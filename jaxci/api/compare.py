@@ -106,8 +106,8 @@ def compare(
         "auto", "tango" or "newcombe" (accuracy, recall and other shares of the same rows), "square_and_add" (balanced
         accuracy and other means of such shares), "adjusted_wald" (F1, MCC and other metrics of labels, average
         precision), "kurtosis_t" (smooth metrics: mean losses, R2, correlations), "tango_cluster" (shares, in clusters),
-        "sign_flip" or "t" (means and shares, in clusters too), "delong" (ROC AUC), "z" or "exact" (means), "delta",
-        "abc", or a bootstrap method.
+        "sign_flip" or "t" (means and shares, in clusters too), "delong" (ROC AUC), "z" (means), "exact" (means, shares
+        and their means, ratios of counts), "delta", "abc", or a bootstrap method.
     confidence_level, alternative, n_resamples, groups, strata, sample_weight, weight_type, labels, pos_label, rng
         As in :func:`jaxci.evaluate`. Every resample takes the same rows for both models.
     resampling, block_length

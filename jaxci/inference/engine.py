@@ -269,6 +269,8 @@ def _others(statistic: Statistic, layout: Layout, settings: Settings) -> str:
     return f"use method='auto', or one that can: {', '.join(method.name for method in kept)}"
 
 
+PATIENCE = 60.0
+"""How much longer than some tenths of a second a law that was asked for by name may take to compute."""
 COUNTED_METHODS = ("delong_logit", "exact", "delta")
 """Methods for rows that are only counted, but for those of quantiles."""
 
@@ -297,8 +299,19 @@ def _settle_source(entry: Entry, layout: Layout, settings: Settings) -> None:
     method = entry.method
     assert method is not None
     reads_law = settings.exact and settings.plain and method.reads_law
-    entry.law = law_of_table(entry, layout) if reads_law else None
-    entry.exact = entry.law is not None or (reads_law and has_exact_law(entry.statistic, layout.given))
+    asked = "law" in method.needs
+    known = has_exact_law(entry.statistic, layout.given)
+    entry.law = law_of_table(entry, layout) if reads_law or asked else None
+    entry.exact = reads_law and (entry.law is not None or known)
+    if asked and entry.law is None and not known:
+        entry.law = law_of_table(entry, layout, PATIENCE)
+    if asked and entry.law is None and not known:
+        given = " and ".join(sorted(layout.given))
+        why = f"of rows with {given}" if given else "of these data, or it would take very long"
+        raise ValueError(
+            f"method {method.name!r} knows no bootstrap law of {entry.request.name!r} {why}; use 'percentile' or "
+            "'bca', which draw resamples"
+        )
 
 
 def undefined(name: str, task: str) -> str:

@@ -69,10 +69,11 @@ def shares_of_units(statistic: Any, cells: Any, members: jax.Array) -> tuple[jax
     return successes.T, trials.T
 
 
-def law_of_table(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
+def law_of_table(entry: Entry, layout: Layout, patience: float = 1.0) -> BootstrapDistribution | None:
     """Return the law of a difference of shares or ratios, a mean of shares or a small table; None where there is none.
 
-    Of a difference of shares also where rows have clusters or weights.
+    Of a difference of shares also where rows have clusters or weights. With more ``patience``, a multiple of what takes
+    some tenths of a second, also where that takes long.
     """
     statistic = entry.statistic
     if not isinstance(statistic, TableStatistic) or has_exact_law(statistic):
@@ -84,8 +85,8 @@ def law_of_table(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
     if _is_listed(entry, layout):
         return _listed(entry, layout)
     if is_ratio_difference(statistic):
-        return _ratio_difference(entry, layout)
-    return _mean_of_shares(entry, layout)
+        return _ratio_difference(entry, layout, patience)
+    return _mean_of_shares(entry, layout, patience)
 
 
 def _share_difference(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
@@ -108,12 +109,12 @@ def _share_difference(entry: Entry, layout: Layout) -> BootstrapDistribution | N
     return ratio_distribution(totals, sizes, undefined=0.0 * absent)
 
 
-def _ratio_difference(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
+def _ratio_difference(entry: Entry, layout: Layout, patience: float) -> BootstrapDistribution | None:
     """Law of the difference of two models' ratios of counts."""
     statistic: Any = entry.statistic
     kinds = statistic.kinds(entry.prepared, entry.prepared.weights_of(layout))
     _, _, odds, undefined = statistic.statistic.count_ratio(np.ones(entry.prepared.first.shape))
-    law = difference_of_ratios(kinds, odds, undefined)
+    law = difference_of_ratios(kinds, odds, undefined, patience)
     if law is not None and math.isnan(undefined):
         none = np.array([kinds[2].sum(), kinds[:, 2].sum(), kinds[2, 2]]) / kinds.sum()
         _report_missing(entry, float(none ** kinds.sum() @ [1, 1, -1]))
@@ -128,7 +129,7 @@ def _report_missing(entry: Entry, missing: float) -> None:
         )
 
 
-def _mean_of_shares(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
+def _mean_of_shares(entry: Entry, layout: Layout, patience: float) -> BootstrapDistribution | None:
     """Law of the mean of the shares of classes that no row is in two of, or of the difference of two models' means."""
     statistic: Any = entry.statistic
     counts = entry.prepared.weights_of(layout)
@@ -137,14 +138,14 @@ def _mean_of_shares(entry: Entry, layout: Layout) -> BootstrapDistribution | Non
         both, only_a, only_b, neither, weights = statistic.outcomes(entry.prepared, counts)
         absent = statistic.statistic.absent_share
         absent = None if absent is None else 0.0 * absent
-        return _of_classes(entry, only_a, only_b, both + only_a + only_b + neither, weights, n, 0.0, absent)
+        return _of_classes(entry, only_a, only_b, both + only_a + only_b + neither, weights, n, 0.0, absent, patience)
     if not averages_proportions(statistic):
         return None
     shares = jax.tree.map(np.asarray, shares_of(statistic, table_of(entry.prepared, layout)))
     gone = shares.trials == 0
-    offset = float(shares.weights[gone] @ shares.scores[gone])
+    offset, absent = float(shares.weights[gone] @ shares.scores[gone]), statistic.absent_share
     hits = shares.successes
-    return _of_classes(entry, hits, 0 * hits, shares.trials, shares.weights, n, offset, statistic.absent_share)
+    return _of_classes(entry, hits, 0 * hits, shares.trials, shares.weights, n, offset, absent, patience)
 
 
 def _of_classes(
@@ -156,18 +157,20 @@ def _of_classes(
     n: int,
     offset: float,
     absent: float | None,
+    patience: float,
 ) -> BootstrapDistribution | None:
     """Law of a mean of class means; None where that is not smooth and an absent class counts as more than a number."""
     there = sizes > 0
     rows = plus[there], minus[there], sizes[there], weights[there]
-    smooth = mean_of_class_means(*rows, n, offset)
+    smooth = mean_of_class_means(*rows, n, offset, patience)
     never = float(np.sum((1 - sizes[there] / n) ** n))
     if smooth is not None or (absent is None and never > TAIL):
         return smooth
-    if absent is not None and len(sizes) == 2 and not minus.any() and number_of_terms(plus, sizes, n) <= MOST_TERMS:
+    two = absent is not None and len(sizes) == 2 and not minus.any()
+    if two and number_of_terms(plus, sizes, n) <= patience * MOST_TERMS:
         law: BootstrapDistribution | None = TwoSharesLaw.of(plus, sizes, n, absent=np.asarray(absent))
     else:
-        law = rounded_mean_of_class_means(*rows, n, offset, absent=math.nan if absent is None else absent)
+        law = rounded_mean_of_class_means(*rows, n, offset, math.nan if absent is None else absent, patience)
     if law is not None and never >= REPORTED and entry.statistic.absent_class is not None:
         entry.remarks.append(
             f"a class is absent from {100 * never:.3g}% of resamples; see absent_class for what they count as"

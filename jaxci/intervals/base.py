@@ -254,6 +254,11 @@ class Method(Named, abc.ABC):
         """What the method reads: fields of :class:`Evidence`, and "replicates" for ``distribution``."""
 
     @property
+    def drawn(self) -> Method:
+        """The method that reads of drawn resamples what this one reads of a computed law; else this one."""
+        return self
+
+    @property
     def reads_law(self) -> bool:
         """Whether all that it reads of resamples is the distribution of the replicates, if it reads any."""
         return False

@@ -134,3 +134,9 @@ def has_exact_law(statistic: Statistic, given: frozenset[str] = frozenset()) -> 
     if given:
         return (isinstance(statistic, MeanStatistic) or is_ratio(statistic)) and given <= {"groups", "sample_weight"}
     return isinstance(statistic, MeanStatistic | QuantileStatistic) or is_ratio(statistic)
+
+
+def may_have_exact_law(statistic: Statistic) -> bool:
+    """Whether the bootstrap distribution can be computed for some data: of differences and means of shares, too."""
+    of_two = is_share_difference(statistic) or is_ratio_difference(statistic) or averages_share_differences(statistic)
+    return has_exact_law(statistic) or of_two or averages_proportions(statistic)

@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails
 from jaxci.intervals.bootstrap import BC, Basic, BCa, BootstrapMethod, Normal, Percentile
-from jaxci.intervals.capabilities import has_exact_law
+from jaxci.intervals.capabilities import has_exact_law, may_have_exact_law
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
 
@@ -22,14 +22,17 @@ class Exact(Method):
 
     Serves means and their square roots (by convolution), proportions (binomial), ratios of counts such as precision,
     recall, F1 and the Jaccard index of one class (binomial, over the numbers of rows that count), F-beta of one class
-    (a ratio of sums, by root finding) and quantiles (order statistics). No Monte-Carlo error; otherwise the assumptions
-    are those of the bootstrap interval named by ``endpoints``.
+    (a ratio of sums, by root finding) and quantiles (order statistics); of one data set, not in simulations, also the
+    ratios among these of rows in clusters or with weights, means of the shares of classes such as balanced accuracy,
+    and differences of two models' shares, means of shares and ratios of counts. Where such a law would take more than
+    some ten seconds it is refused. No Monte-Carlo error; otherwise the assumptions are those of the bootstrap interval
+    named by ``endpoints``.
     """
 
     name = "exact"
     of_differences = True
     judged_by_size = True
-    takes = frozenset()
+    takes = frozenset({"groups", "sample_weight"})
 
     endpoints: str = static(default="percentile")
 
@@ -43,14 +46,26 @@ class Exact(Method):
         """The method whose endpoints are read."""
         return ENDPOINTS[self.endpoints]
 
+    @property
+    def drawn(self) -> BootstrapMethod:
+        """The method whose endpoints are read."""
+        return self.read
+
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse statistics whose bootstrap distribution has no closed form here."""
-        if has_exact_law(statistic):
+        if may_have_exact_law(statistic):
             return None
         return (
-            "the exact bootstrap distribution is available for means, proportions, ratios of counts and quantiles "
-            "only; use 'percentile' or 'bca'"
+            "the exact bootstrap distribution is available for means, proportions, ratios of counts, means of shares, "
+            "differences of two models' and quantiles only; use 'percentile' or 'bca'"
         )
+
+    def refusal_of_rows(self, statistic: Statistic, given: frozenset[str] = frozenset()) -> str | None:
+        """Refuse, too, what has a law of one data set only."""
+        found = super().refusal_of_rows(statistic, given)
+        if found is None and (given or not has_exact_law(statistic)):
+            return "the law of these is computed of one data set, not of many; use 'percentile', which draws"
+        return found
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Return the endpoints, read from the law."""

@@ -43,7 +43,13 @@ NOTHING = 1e-14
 
 
 def mean_of_class_means(
-    plus: np.ndarray, minus: np.ndarray, sizes: np.ndarray, weights: np.ndarray, n: int, offset: float = 0.0
+    plus: np.ndarray,
+    minus: np.ndarray,
+    sizes: np.ndarray,
+    weights: np.ndarray,
+    n: int,
+    offset: float = 0.0,
+    patience: float = 1.0,
 ) -> GridLaw | None:
     """Return the bootstrap distribution of ``offset + sum_k weights_k mean_k``, or None where it is not smooth.
 
@@ -57,11 +63,13 @@ def mean_of_class_means(
         Rows of all classes, and of none.
     offset : float, optional
         A constant.
+    patience : float, optional
+        How many rows there may be, as a multiple of 100,000.
 
     Returns
     -------
     GridLaw or None
-        None where there are more than 100,000 rows, a class is absent from more than 1e-9 of the resamples, or few
+        None where there are more rows than that, a class is absent from more than 1e-9 of the resamples, or few
         values are likely: where the frequencies that are not summed, of which some hundred are looked at, change
         probabilities by more than 5e-5.
     """
@@ -69,7 +77,7 @@ def mean_of_class_means(
     shares = np.stack([plus, minus]) / sizes
     means = shares[0] - shares[1]
     varies = shares.sum(axis=0) > means**2
-    if n > MOST_ROWS or not varies.any() or np.sum((1 - sizes / n) ** n) > TAIL:
+    if n > patience * MOST_ROWS or not varies.any() or np.sum((1 - sizes / n) ** n) > TAIL:
         return None
     rows = _Rows(shares[:, varies], sizes[varies], weights[varies], n)
     half = (

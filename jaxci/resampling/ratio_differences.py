@@ -42,7 +42,9 @@ POINTS = 1 << 14, 1 << 21
 """Points of the grid, at least and at most."""
 
 
-def difference_of_ratios(kinds: np.ndarray, odds: float, undefined: float) -> GridLaw | Atoms | None:
+def difference_of_ratios(
+    kinds: np.ndarray, odds: float, undefined: float, patience: float = 1.0
+) -> GridLaw | Atoms | None:
     """Return the bootstrap distribution of ``odds H / (odds H + M)`` of one model less that of another.
 
     Parameters
@@ -53,13 +55,15 @@ def difference_of_ratios(kinds: np.ndarray, odds: float, undefined: float) -> Gr
         Weight of a hit.
     undefined : float
         What 0/0 counts as; NaN leaves such resamples out.
+    patience : float, optional
+        How much may be summed, as a multiple of what takes some tenths of a second.
 
     Returns
     -------
     GridLaw, Atoms or None
         None where it costs too much, or where no resample has a value.
     """
-    return law_of_rows(Kinds.of(np.asarray(kinds, float), float(odds), float(undefined)))
+    return law_of_rows(Kinds.of(np.asarray(kinds, float), float(odds), float(undefined)), patience * MOST_WORK)
 
 
 def law_of_rows(rows: Kinds, work: float = MOST_WORK, *, every: bool = True) -> GridLaw | Atoms | None:

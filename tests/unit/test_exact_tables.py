@@ -312,3 +312,51 @@ def test_what_has_no_law_is_drawn(statistic, classes, n):
     predicted = np.where(rng.random(n) < 0.9, true, 0)
     found = jaxci.interval(statistic, true, predicted, method="percentile", rng=0)
     assert found.n_resamples == 9_999
+
+
+def test_laws_that_percentile_reads_are_had_by_name():
+    rng = np.random.default_rng(8)
+    true = rng.integers(0, 2, 60)
+    a, b = (np.where(rng.random(60) < share, true, 1 - true) for share in (0.85, 0.7))
+    clusters = np.arange(60) // 3
+    for read in (
+        lambda method: jaxci.interval("balanced_accuracy", true, a, method=method),
+        lambda method: jaxci.interval("accuracy", true, a, groups=clusters, method=method),
+        lambda method: jaxci.compare("accuracy", true, a, b, method=method),
+        lambda method: jaxci.compare("recall", true, a, b, method=method),
+    ):
+        exact, percentile = read("exact"), read("percentile")
+        assert exact.confidence_interval == percentile.confidence_interval
+        assert exact.error_bound == percentile.error_bound
+        assert exact.n_resamples == 0
+    one, other = (
+        jaxci.compare("balanced_accuracy", true, a, b, method=name).pvalue for name in ("exact", "percentile")
+    )
+    assert one == other
+
+
+def test_what_has_no_law_of_the_data_is_named():
+    true = np.arange(12) % 2
+    with pytest.raises(ValueError, match="knows no bootstrap law of 'balanced_accuracy' of rows with groups"):
+        jaxci.interval("balanced_accuracy", true, true, groups=np.arange(12) // 2, method="exact")
+    with pytest.raises(ValueError, match="knows no bootstrap law of 'median' of rows with sample_weight"):
+        jaxci.interval("median", np.arange(12.0), sample_weight=1.0 + true, method="exact")
+    with pytest.raises(ValueError, match="'exact' cannot use strata"):
+        jaxci.interval("accuracy", true, true, strata=true, method="exact")
+    many = np.arange(40) % 20
+    with pytest.raises(ValueError, match="of these data, or it would take very long"):
+        jaxci.interval("balanced_accuracy", many, np.roll(many, 1), method="exact")
+    with pytest.raises(ValueError, match="computed of one data set, not of many; use 'percentile'"):
+        jaxci.check_coverage("balanced_accuracy", true, true, methods=["exact"], n_replications=20)
+
+
+def test_laws_of_one_data_set_are_simulated_by_draws():
+    rng = np.random.default_rng(9)
+    true = rng.integers(0, 2, 50)
+    predicted = np.where(rng.random(50) < 0.8, true, 1 - true)
+    exact, drawn = (
+        jaxci.evaluate(true, predicted, metrics=["balanced_accuracy"], method=name, check=True, rng=0).rows[0].coverage
+        for name in ("exact", "percentile")
+    )
+    assert 0.8 < exact < 1
+    assert exact == drawn

@@ -93,12 +93,19 @@ DRAWN = [
 ]
 
 
+SLOW = (301, 0.3, (0.8, 0.79), 0.5, True)
+"""Of these the law takes seconds."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "prevalence", "accuracies", "alike", "f1"), DRAWN)
+@pytest.mark.parametrize(("n", "prevalence", "accuracies", "alike", "f1"), [*DRAWN, SLOW])
 @pytest.mark.false_alarm(1e-8)
 def test_a_million_drawn_differences_agree(n, prevalence, accuracies, alike, f1):
     kinds, odds, drawn = models(n, prevalence, accuracies, alike, f1=f1), 1.0 + f1, 10**6
     law = difference_of_ratios(kinds, odds, 0.0)
+    if n == SLOW[0]:
+        assert law is None
+        law = difference_of_ratios(kinds, odds, 0.0, patience=60.0)
     assert law is not None
     assert law.error_bound < 1e-3
     assert law.probability_error < 4e-4
@@ -206,6 +213,15 @@ def test_intervals_of_differences_are_read_without_a_seed(metric, method):
         slack = 0.12 * exact.standard_error
         np.testing.assert_allclose(exact.confidence_interval, drawn.confidence_interval, rtol=0, atol=slack)
         assert exact.pvalue == pytest.approx(drawn.pvalue, rel=0.2, abs=0.002)
+
+
+def test_laws_that_take_seconds_are_had_by_name():
+    rows = labels(350)
+    drawn, exact = (jaxci.compare("f1", *rows, method=method, rng=0) for method in ("percentile", "exact"))
+    assert (drawn.n_resamples, exact.n_resamples) == (9_999, 0)
+    assert exact.error_bound < 1e-3 * exact.standard_error
+    slack = 0.15 * exact.standard_error
+    np.testing.assert_allclose(exact.confidence_interval, drawn.confidence_interval, rtol=0, atol=slack)
 
 
 @pytest.mark.parametrize("metric", [F1(average="class"), Jaccard(average="micro"), Precision(average="class")])

@@ -797,7 +797,6 @@ def test_every_stratum_with_one_row():
 @pytest.mark.parametrize(
     ("call", "method"),
     [
-        (lambda **k: interval("accuracy", Y, PRED, **k), "exact"),
         (lambda **k: interval("mean", SCORE, **k), "z"),
         (lambda **k: interval("brier_score_loss", Y, SCORE, **k), "hoeffding"),
         (lambda **k: interval("median", SCORE, **k), "order_statistic"),
