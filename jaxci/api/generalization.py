@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxci.api.all_right import AllRight
 from jaxci.api.generalization_results import (
     GeneralizationResult,
     ResampledFits,
@@ -32,7 +33,7 @@ from jaxci.generalization.plans import (
     read_plans,
 )
 from jaxci.generalization.registry import FEWER_FOLDS, FOLDS, METHODS, SMALL, recommended
-from jaxci.generalization.scores import Score
+from jaxci.generalization.scores import Metric, Score
 from jaxci.inducers.base import Inducer
 from jaxci.inducers.registry import as_inducer
 from jaxci.inference.randomness import Randomness, randomness
@@ -149,7 +150,17 @@ class Task:
         score, groups = self.score, self.data.groups
         said = (*self.said, *remarks, *self.remarks_of(found))
         fits, record = found.n_fits, self.source.record
-        return ResampledFits(found.plans, score.name, fits, record, said, groups, score.bounds, self.share, self.turn)
+        return ResampledFits(
+            found.plans, score.name, fits, record, said, groups, score.bounds, self.share, self.turn, self.all_right
+        )
+
+    @property
+    def all_right(self) -> AllRight | None:
+        """The rows and the metric, where it is known what an interval of them would be if none were predicted wrong."""
+        score, codes = self.score, self.data.codes
+        if codes is None or not isinstance(score, Metric) or score.less_is_better:
+            return None
+        return AllRight.of(score.statistic, codes, score.positive, self.data.groups, self.data.weights)
 
     @property
     def share(self) -> bool:

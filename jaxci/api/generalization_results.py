@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxci.api.all_right import AllRight
 from jaxci.checks import check_choice, check_confidence_level, shown
 from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled, check_bounds, pooled
 from jaxci.generalization.registry import METHODS, usual_scale
@@ -148,6 +149,8 @@ class ResampledFits(Printable):
         Whether the loss is 0 or 1.
     turn : (float, float)
         Offset and sign of what is shown: ``offset + sign * loss``.
+    all_right : AllRight or None
+        What an interval of the metric would be if no row were predicted wrong, where that is known.
     """
 
     fits: Mapping[str, Resampled] = dataclasses.field(repr=False)
@@ -159,8 +162,9 @@ class ResampledFits(Printable):
     bounds: tuple[float, float] = (-math.inf, math.inf)
     share: bool = False
     turn: tuple[float, float] = (0.0, 1.0)
+    all_right: AllRight | None = dataclasses.field(default=None, repr=False)
 
-    unlisted = frozenset({"fits", "groups"})
+    unlisted = frozenset({"fits", "groups", "all_right"})
 
     def headline(self) -> str:
         """Return the line above the table."""
@@ -237,6 +241,8 @@ class ResampledFits(Printable):
             ends, told = self._of_shares(found.estimate, first, level, **options)
             reason = "; ".join(filter(None, (reason, told)))
         elif not math.isnan(found.low):
+            ends, told = self._reaching_all_right(ends, first, level, options)
+            reason = "; ".join(filter(None, (reason, told)))
             ends, said = within_range(ends, said, *self.bounds, method)
             nearest = min(max(found.estimate, self.bounds[0]), self.bounds[1])
             if nearest != found.estimate:
@@ -264,6 +270,19 @@ class ResampledFits(Printable):
             losses=first.losses,
             plan=first.plan,
         )
+
+    def _reaching_all_right(
+        self, ends: Bounds, of: Resampled, level: float, options: Mapping[str, Any]
+    ) -> tuple[Bounds, str]:
+        """Return ends that begin no closer to the best value than those of rows all predicted right, and why."""
+        skewed = options.get("scale") == "logit" or ends.low == ends.high
+        if self.all_right is None or not skewed or options.get("one_sided"):
+            return ends, ""
+        seen = (of.plan.test_mask & of.kept[:, None]).any(axis=0)
+        low = self.all_right.low(seen, level, float(ends.low))
+        if low == ends.low:
+            return ends, ""
+        return Bounds(low, ends.high), "the lower end as far as that of as many rows all predicted right"
 
     def _few_errors(self, method: str, of: Resampled) -> list[str]:
         """Say where few rows are predicted wrong, and ends do not reach as far as Wilson's."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxci.api.all_right import AllRight
 from jaxci.api.generalization_results import GeneralizationResult, ResampledFits, check_permitted
 from jaxci.api.known_scores import averages_rows, known_score
 from jaxci.api.readers.arrays import as_floats, check_lengths
@@ -234,6 +235,7 @@ def from_cross_validate(
         bounds=known.bounds,
         share=known.share,
         turn=known.turn,
+        all_right=_all_right(called, y) if np.isfinite(known.bounds).all() else None,
     )
     found = fits.interval(method, confidence_level=confidence_level, **options)
     shares = called == "score" and found.estimate in (0, 1)
@@ -290,6 +292,14 @@ def _share_remark(plan: Plan, y: Any) -> tuple[str, ...]:
         "every split keeps the shares of the classes, as stratified splitters do: what scores vary by the shares is "
         "missing, and the interval is for data sets that have them; split by KFold(shuffle=True) for any data set",
     )
+
+
+def _all_right(name: str, y: Any) -> AllRight | None:
+    """Return the rows of a metric of classes, by its name, of which the positive one is 1, or else the last."""
+    if name not in METRICS or averages_rows(name) or y is None or not is_classification(y):
+        return None
+    classes, codes = np.unique(label_values("y", y), return_inverse=True)
+    return AllRight.of(METRICS[name], codes, 0 if classes[0] == 1 else 1)
 
 
 def _few_remark(name: str, plan: Plan, y: Any) -> list[str]:

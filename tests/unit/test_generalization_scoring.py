@@ -486,6 +486,39 @@ def test_many_integers_are_classes_where_a_metric_of_classes_is_asked_for(asked)
     assert interval("constant", np.arange(150) // 2, **asked).estimate < 0.05  # 75 classes of two rows
 
 
+@pytest.mark.parametrize("groups", [None, np.arange(40) // 4])
+@pytest.mark.parametrize("metric", ["roc_auc", "f1"])
+def test_where_no_row_is_predicted_wrong_ends_are_those_of_as_many_rows_all_right(metric, groups, recwarn):
+    y = np.arange(40) % 4 // 3
+    features = np.stack([20.0 * y, np.arange(40) % 7], axis=1)
+    given = {} if groups is None else {"groups": groups}
+    cv = {"cv": model_selection.StratifiedKFold(5)} if groups is None else {}
+    found = jaxci.generalization_interval("logistic", features, y, scoring=metric, progress=False, **cv, **given)
+    best = jaxci.interval(metric, y, y if metric == "f1" else y.astype(float), rng=0, **given)
+    assert (found.estimate, found.confidence_interval.high) == (1.0, 1.0)
+    assert found.confidence_interval.low == best.confidence_interval.low < 0.95
+    assert "all predicted right" in found.reason
+    assert not any("zero width" in said for said in found.warnings)
+
+
+def test_ends_near_the_best_value_reach_as_far_as_those_of_rows_all_right():
+    rng = np.random.default_rng(2)
+    y = np.arange(60) % 2
+    features = 2.2 * y[:, None] + rng.normal(size=(60, 1))
+    cv = model_selection.RepeatedKFold(n_splits=2, n_repeats=10, random_state=0)
+    scores = model_selection.cross_validate(
+        linear_model.LogisticRegression(), features, y, cv=cv, scoring=["roc_auc"], return_indices=True
+    )
+    scores["test_roc_auc"] = 1 - 0.02 * (1 - scores["test_roc_auc"])
+    found, unknown = jaxci.from_cross_validate(scores, y), jaxci.from_cross_validate(scores)
+    best = jaxci.interval("roc_auc", y, y.astype(float), rng=0).confidence_interval.low
+    assert found.confidence_interval == (best, unknown.confidence_interval.high)
+    assert best < unknown.confidence_interval.low
+    plain = jaxci.from_cross_validate(scores, y, scale="plain").confidence_interval
+    assert plain.low > best
+    assert "all predicted right" not in interval("logistic", LABEL, scoring="roc_auc").reason
+
+
 @pytest.mark.slow
 def test_which_class_is_positive_changes_metrics_of_one_class_alone():
     rng = np.random.default_rng(0)

@@ -117,7 +117,7 @@ def test_an_accuracy_that_is_one_or_zero_throughout_has_clopper_and_pearsons_int
     assert "for 48 rows" in found.reason
     for name, hint in (("test_score", r"; an accuracy that scoring=\['accuracy'\] names"), ("test_f1", "$")):
         with pytest.warns(jaxci.JaxciWarning, match=f"nothing is known of scores that were not seen{hint}"):
-            found = jaxci.from_cross_validate({name: scores, "indices": indices}, y)
+            found = jaxci.from_cross_validate({name: scores, "indices": indices})
         assert found.confidence_interval == (right, right)
 
 
