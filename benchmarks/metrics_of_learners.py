@@ -7,7 +7,7 @@ data sets a design. What is estimated is the metric of the model of all rows, on
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -33,19 +33,29 @@ LEARNER = Logistic()
 class Design(NamedTuple):
     """Rows, share of positives, how many standard deviations these lie apart, and the share of rows that splits test.
 
-    ``tested`` is that of the default plan where it is 0.
+    ``tested`` is that of the default plan where it is 0. Rows come in ``groups``, which shift all features, if any.
     """
 
     n: int
     positive: float
     apart: float
     tested: float
+    groups: int = 0
+
+    def groups_of(self, n: int) -> np.ndarray:
+        """Return groups (n,), as many rows each as among those of a data set."""
+        return np.arange(n) // (self.n // self.groups)
 
     def draw(self, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return features (n, 3) and labels (n,)."""
-        y = (rng.random(n) < self.positive).astype(int)
+        """Return features (n, 3) and labels (n,), two of each class at least."""
+        y = np.zeros(n, int)
+        while np.bincount(y, minlength=2).min() < 2:
+            y = (rng.random(n) < self.positive).astype(int)
         X = rng.normal(size=(n, 3))
         X[:, 0] += self.apart * y
+        if self.groups:
+            own = self.groups_of(n)
+            X += 0.5 * rng.normal(size=(own[-1] + 1, 3))[own]
         return X, y
 
 
@@ -60,6 +70,10 @@ DESIGNS = [
         (600, 0.5, 3.5, 0.0),
         (1000, 0.3, 4.2, 0.0),
         (1000, 0.05, 2.5, 0.5),
+        (30, 0.5, 3.5, 0.5),
+        (100, 0.05, 3.5, 0.5),
+        (72, 0.5, 3.5, 0.0, 6),
+        (200, 0.5, 3.5, 0.0, 20),
     )
 ]
 
@@ -75,7 +89,9 @@ def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...
         counts = (np.arange(len(both)) < design.n)[None].astype(float)
         predicted, _ = fit_predict(LEARNER, jax.random.key(0), rows, both, counts, 2)
         score = np.asarray(predicted)[0, design.n :, 1]
-        given = {} if design.tested == 0 else {"p": design.tested}
+        given: dict[str, Any] = {} if design.tested == 0 else {"p": design.tested}
+        if design.groups:
+            given["groups"] = design.groups_of(design.n)
         for name, found in held.items():
             truth = METRICS[name](labels, score if name in SCORED else (score > 0.5).astype(int))
             for which, options in (("auto", {}), ("plain", {"scale": "plain"})):

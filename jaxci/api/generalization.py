@@ -93,7 +93,7 @@ class Task:
         folds = FOLDS if data.weighted and self.is_mean else FEWER_FOLDS if paired else 0
         how = Splitting(method, seed, not self.is_mean, *known, cv, stratify, folds)
         found, left = read_plans(how, data), dict(how.options)
-        if left.get("scale") == "logit":
+        if left.get("scale") == "nearer_end":
             left.setdefault("bounds", self.score.bounds)
             check_bounds(left["bounds"])
         METHODS[method].rehearse(found.plans, level, left)
@@ -446,7 +446,7 @@ def generalization_interval(
         Of the method's usual plans: ``n_folds``, ``n_repeats``, ``p`` (the share that trains),
         ``n_subsamples``, ``n_pairs``, ``n_resamples``, ``n_outer``, ``n_inner``; and of its formula:
         ``variance``, ``correction``, ``constant``, ``internal_error``, ``clip``, ``scale``, ``bounds`` (of
-        "logit"), ``bias_correction``, ``one_sided``, ``combine``, ``swapped``.
+        "nearer_end"), ``bias_correction``, ``one_sided``, ``combine``, ``swapped``.
 
     Returns
     -------
@@ -473,8 +473,10 @@ def generalization_interval(
     a bound has its ends on the log scale; more are drawn into 25 subsamples. Else the corrected t interval and nested
     cross-validation of such a loss have their ends on the scale of cube roots. Of a zero-one loss both also reach as
     far as Wilson's score interval with their error, and a metric with two bounds that is no mean has its ends on the
-    logit scale between these. ``scale="plain"`` asks for the published formula. A zero-one loss that no tested row
-    has, or every one, has Clopper and Pearson's interval for as many rows (or groups), since nothing varies.
+    scale of cube roots of the distance from the nearer one, and of a metric of classes no closer to the best value
+    than those of as many rows all predicted right. ``scale="plain"`` asks for the published formula. A zero-one loss
+    that no tested row has, or every one, has Clopper and Pearson's interval for as many rows (or groups), since
+    nothing varies.
 
     Where rows have weights that differ, rows, or more than 100 groups, are dealt into 25 folds for the corrected t
     interval. Splits count by the rows, or the weight, that they test: intervals are for the mean over rows, however

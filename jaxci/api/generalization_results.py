@@ -225,7 +225,7 @@ class ResampledFits(Printable):
             options["scale"] = scale
         else:
             why = ""
-        if options.get("scale") == "logit":
+        if options.get("scale") == "nearer_end":
             options.setdefault("bounds", self.bounds)
             check_bounds(options["bounds"])
         found = checked_interval(method, used or self.fits, level, options)
@@ -275,7 +275,7 @@ class ResampledFits(Printable):
         self, ends: Bounds, of: Resampled, level: float, options: Mapping[str, Any]
     ) -> tuple[Bounds, str]:
         """Return ends that begin no closer to the best value than those of rows all predicted right, and why."""
-        skewed = options.get("scale") == "logit" or ends.low == ends.high
+        skewed = options.get("scale") == "nearer_end" or ends.low == ends.high
         if self.all_right is None or not skewed or options.get("one_sided"):
             return ends, ""
         seen = (of.plan.test_mask & of.kept[:, None]).any(axis=0)
@@ -330,8 +330,8 @@ def check_scale(options: Mapping[str, Any], share: bool, paired: bool = False) -
         )
     if scale == "wilson" and not share:
         raise ValueError("scale='wilson' is for losses that are 0 or 1")
-    if "bounds" in options and scale != "logit":
-        raise ValueError(f"bounds must go with scale='logit', of which they are; got {shown(options['bounds'])}")
+    if "bounds" in options and scale != "nearer_end":
+        raise ValueError(f"bounds must go with scale='nearer_end', of which they are; got {shown(options['bounds'])}")
 
 
 def check_permitted(method: str, is_metric: bool, loss: str, grouped: bool, weighted: bool = False) -> None:

@@ -210,7 +210,7 @@ def student(estimate: float, error: float, df: int, level: float) -> LossInterva
     return LossInterval(estimate, estimate - half, estimate + half, error, float(df))
 
 
-SCALES = ("plain", "log", "cube_root", "wilson", "logit")
+SCALES = ("plain", "log", "cube_root", "wilson", "nearer_end")
 ANY = (-math.inf, math.inf)
 """The range of losses without bounds."""
 
@@ -224,7 +224,7 @@ def on_scale(
     squared normal errors are nearly normal (Wilson and Hilferty 1931); a root below 0 counts as 0. "wilson", for a
     loss of 0 or 1: also as far as the score interval of the estimate, ``(q - estimate)^2 <= k q (1 - q)`` with
     ``k = h^2 / (mean (1 - mean))``; ``mean`` is that of the losses whose error h holds, by default the estimate.
-    "logit", for what lies between ``bounds``: that of its share of the way from one to the other.
+    "nearer_end", for what lies between ``bounds``: "cube_root" of its distance from the nearer one, cut at both.
     """
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(map(repr, SCALES))}; got {scale!r}")
@@ -232,7 +232,7 @@ def on_scale(
         return found
     if scale == "wilson":
         return _reaching_wilson(found, found.estimate if mean is None else mean)
-    if scale == "logit":
+    if scale == "nearer_end":
         return _between(found, bounds)
     if found.estimate <= 0:
         raise ValueError(f"scale={scale!r} needs a positive mean loss; got {found.estimate:g}")
@@ -240,7 +240,7 @@ def on_scale(
     if scale == "log":
         low, high = math.exp(-ratio), math.exp(ratio)
     else:
-        low, high = max(0.0, 1 - ratio / 3) ** 3, (1 + ratio / 3) ** 3
+        low, high = _by_cube_roots(ratio)
     return found._replace(low=found.estimate * low, high=found.estimate * high)
 
 
@@ -248,20 +248,26 @@ def check_bounds(bounds: Any) -> None:
     """Refuse what is no pair of numbers in ascending order, between which losses lie."""
     pair = isinstance(bounds, tuple | list) and len(bounds) == 2 and all(isinstance(end, int | float) for end in bounds)
     if not (pair and -math.inf < bounds[0] < bounds[1] < math.inf):
-        raise ValueError(f"scale='logit' needs bounds, two numbers between which losses lie; got {shown(bounds)}")
+        raise ValueError(f"scale='nearer_end' needs bounds, two numbers between which losses lie; got {shown(bounds)}")
 
 
 def _between(found: LossInterval, bounds: tuple[float, float]) -> LossInterval:
     check_bounds(bounds)
-    bottom, size = bounds[0], bounds[1] - bounds[0]
-    share = (found.estimate - bottom) / size
-    if not 0 <= share <= 1:
-        raise ValueError(f"scale='logit' needs a mean within {bounds}; got {found.estimate:g}")
-    if share in (0.0, 1.0):
+    bottom, top = bounds
+    if not bottom <= found.estimate <= top:
+        raise ValueError(f"scale='nearer_end' needs a mean within {bounds}; got {found.estimate:g}")
+    end, side = (bottom, 1.0) if found.estimate - bottom < top - found.estimate else (top, -1.0)
+    apart = abs(found.estimate - end)
+    if apart == 0:
         return found
-    middle, half = special.logit(share), (found.high - found.estimate) / size / (share * (1 - share))
-    low, high = (bottom + size * float(special.expit(middle + side * half)) for side in (-1, 1))
-    return found._replace(low=low, high=high)
+    near, far = (end + side * apart * ratio for ratio in _by_cube_roots((found.high - found.estimate) / apart))
+    low, high = (near, far) if side > 0 else (far, near)
+    return found._replace(low=max(low, bottom), high=min(high, top))
+
+
+def _by_cube_roots(ratio: float) -> tuple[float, float]:
+    """Return the ends of 1 -+ ratio on the scale of cube roots; a root below 0 counts as 0."""
+    return max(0.0, 1 - ratio / 3) ** 3, (1 + ratio / 3) ** 3
 
 
 def _reaching_wilson(found: LossInterval, mean: float) -> LossInterval:

@@ -411,7 +411,8 @@ def usual_scale(
     """
     if not is_mean:
         if method == "corrected_t" and np.isfinite(bounds).all():
-            return "logit", "ends on the logit scale, since metrics near an end of their range are skewed"
+            why = "since metrics near an end of their range are skewed"
+            return "nearer_end", f"ends on the scale of cube roots of the distance from the nearer end, {why}"
         return "plain", ""
     if share and method in ("corrected_t", "nested_cv"):
         return "wilson", "ends also as far as Wilson's, since shares of few errors are skewed"

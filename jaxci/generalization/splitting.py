@@ -64,7 +64,7 @@ def corrected_t(
     formula; metrics that are no means of losses count alike. Degrees of freedom are K - 1, and at most one less than
     the rows, or groups, that splits test apart, or, where no two test a row, than ``sum(m_s)^2 / sum(m_s^2)``.
     ``scale`` is one of :func:`~jaxci.generalization.base.on_scale`: means of few groups, and of few errors, are
-    skewed, and so are metrics near an end of their range, the ``bounds`` of "logit".
+    skewed, and so are metrics near an end of their range, the ``bounds`` of "nearer_end".
     """
     of.need("corrected_t", *RESAMPLED)
     packed = np.packbits(of.plan.test_mask[of.kept], axis=1)  # of the same order, in an eighth of the columns

@@ -11,6 +11,7 @@ from scipy import special, stats
 
 import jaxci
 from jaxci.api.generalization import OF_FEW_DECIDING
+from jaxci.generalization.base import on_scale, student
 from jaxci.inducers import Tree
 
 pytest.importorskip("sklearn")
@@ -187,7 +188,7 @@ def test_what_is_said_of_few_deciding_rows_was_simulated():
     assert min(silent) > 0.92
 
 
-def test_metrics_near_an_end_of_their_range_have_their_ends_on_the_logit_scale():
+def test_metrics_have_their_ends_on_the_scale_of_cube_roots_of_the_distance_from_the_nearer_end():
     y = (np.arange(60) % 2).astype(int)
     features = X + y[:, None]
     given = {"scoring": "roc_auc", "p": 0.5, "rng": 0, "progress": False}
@@ -196,38 +197,49 @@ def test_metrics_near_an_end_of_their_range_have_their_ends_on_the_logit_scale()
     area, half = plain.estimate, plain.confidence_interval.high - plain.estimate
     assert 0.5 < found.estimate == area < 1
     assert half > 0
-    low, high = (1 / (1 + (1 - area) / area * np.exp(side * half / area / (1 - area))) for side in (1, -1))
+    low, high = (1 - (1 - area) * (1 + side * half / (1 - area) / 3) ** 3 for side in (1, -1))
     np.testing.assert_allclose(found.confidence_interval, (low, high), rtol=1e-10)
-    assert "ends on the logit scale" in found.reason
-    assert "logit" not in plain.reason
-    # a coefficient from -1 to 1 is turned into a share of the way, and one without an end has plain ends
+    assert "cube roots of the distance from the nearer end" in found.reason
+    assert "cube roots" not in plain.reason
+    # a coefficient is from -1 to 1, and one without an end has plain ends
     matthews = jaxci.generalization_interval("logistic", features, y, **(given | {"scoring": "matthews_corrcoef"}))
     assert -1 < matthews.confidence_interval.low < matthews.confidence_interval.high < 1
     r2 = jaxci.generalization_interval("ridge", X, Y, **(given | {"scoring": "r2"}))
     assert "scale" not in r2.reason
 
 
-def test_ends_on_the_logit_scale_need_two_bounds_and_take_those_of_users():
+def test_either_end_may_be_the_nearer_one_and_ends_are_cut_at_both():
+    def ends(mean, error):
+        return np.array(on_scale(student(mean, error, 9, 0.95), "nearer_end", bounds=(0.0, 1.0))[1:3])
+
+    np.testing.assert_allclose(ends(0.1, 0.02), 1 - ends(0.9, 0.02)[::-1], rtol=1e-12)
+    assert ends(0.98, 0.05)[1] == 1
+    assert 0 < ends(0.98, 0.05)[0] < 0.87
+    assert tuple(ends(0.999, 0.2)) == (0, 1)
+    assert tuple(ends(1.0, 0.02)) == tuple(student(1.0, 0.02, 9, 0.95)[1:3])
+
+
+def test_ends_by_the_nearer_end_need_two_bounds_and_take_those_of_users():
     y = (np.arange(60) % 2).astype(int)
     given = {"rng": 0, "progress": False}
     by_name = {"scoring": "roc_auc", **given}
     usual, asked = (
         jaxci.generalization_interval("logistic", X + y[:, None], y, **by_name, **more)
-        for more in ({}, {"scale": "logit"})
+        for more in ({}, {"scale": "nearer_end"})
     )
     assert usual.confidence_interval == asked.confidence_interval
     for bounds, shown in ((None, "(0.0, inf)"), (5, "5"), ((1.0, 1.0), "(1.0, 1.0)")):
         more = {} if bounds is None else {"bounds": bounds}
-        with pytest.raises(ValueError, match="scale='logit' needs bounds, two numbers .* got " + re.escape(shown)):
-            jaxci.generalization_interval("ridge", X, Y, scale="logit", **given, **more)
-    with pytest.raises(ValueError, match="bounds must go with scale='logit', of which they are; got"):
+        with pytest.raises(ValueError, match="scale='nearer_end' needs bounds, two numbers .* got " + re.escape(shown)):
+            jaxci.generalization_interval("ridge", X, Y, scale="nearer_end", **given, **more)
+    with pytest.raises(ValueError, match="bounds must go with scale='nearer_end', of which they are; got"):
         jaxci.generalization_interval("ridge", X, Y, bounds=(0, 1), **given)
     low, high = jaxci.generalization_interval(
         "logistic",
         X,
         y,
         loss=lambda y, p: 10 + 10.0 * (y != p),
-        scale="logit",
+        scale="nearer_end",
         bounds=(10, 20),
         method="corrected_t",
         **given,
@@ -240,14 +252,14 @@ def test_ends_on_the_logit_scale_need_two_bounds_and_take_those_of_users():
 @pytest.mark.false_alarm(1e-6)
 def test_areas_of_good_learners_are_covered():
     """With plain ends a sixth of such data sets was missed, nearly all of them above."""
-    missed = {"logit": 0, "plain": 0}
+    missed = {"nearer_end": 0, "plain": 0}
     for number in range(200):
         rng = np.random.default_rng(number)
         y = (rng.random(100) < 0.5).astype(int)
         features = rng.normal(size=(100, 1)) + 3.5 * y[:, None]  # its area is that of the feature, whatever is fitted
-        for scale, options in (("logit", {}), ("plain", {"scale": "plain"})):
+        for scale, options in (("nearer_end", {}), ("plain", {"scale": "plain"})):
             low, high = jaxci.generalization_interval(
                 "logistic", features, y, scoring="roc_auc", p=0.5, rng=number, progress=False, **options
             ).confidence_interval
             missed[scale] += not low <= special.ndtr(3.5 / np.sqrt(2)) <= high
-    assert missed["logit"] <= stats.binom.isf(1e-6, 200, 0.05) < missed["plain"]
+    assert missed["nearer_end"] <= stats.binom.isf(1e-6, 200, 0.05) < missed["plain"]

@@ -492,8 +492,8 @@ def test_where_no_row_is_predicted_wrong_ends_are_those_of_as_many_rows_all_righ
     y = np.arange(40) % 4 // 3
     features = np.stack([20.0 * y, np.arange(40) % 7], axis=1)
     given = {} if groups is None else {"groups": groups}
-    cv = {"cv": model_selection.StratifiedKFold(5)} if groups is None else {}
-    found = jaxci.generalization_interval("logistic", features, y, scoring=metric, progress=False, **cv, **given)
+    cv = model_selection.StratifiedKFold(5) if groups is None else model_selection.GroupKFold(5)
+    found = jaxci.generalization_interval("logistic", features, y, scoring=metric, cv=cv, progress=False, **given)
     best = jaxci.interval(metric, y, y if metric == "f1" else y.astype(float), rng=0, **given)
     assert (found.estimate, found.confidence_interval.high) == (1.0, 1.0)
     assert found.confidence_interval.low == best.confidence_interval.low < 0.95

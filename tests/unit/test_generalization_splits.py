@@ -188,7 +188,7 @@ def test_pairs_are_read_by_the_corrected_t_interval():
         ({"method": "oob", "stratify": True}, "oob takes rows for drawn whatever their class; stratify=True keeps"),
         (
             {"scale": "lgo", "method": "corrected_t"},
-            "scale must be one of 'plain', 'log', 'cube_root', 'wilson', 'logit'; got 'lgo'",
+            "scale must be one of 'plain', 'log', 'cube_root', 'wilson', 'nearer_end'; got 'lgo'",
         ),
         ({"method": "five_by_two_cv", "n_folds": 3}, "five_by_two_cv needs 5 repetitions of 2 folds; got 5 of 3"),
         ({"method": "nested_cv", "cv": 2}, "cv, which is n_folds: n_folds must be an integer of at least 3; got 2"),
@@ -322,7 +322,7 @@ def test_means_of_few_groups_have_their_ends_on_the_log_scale():
     with pytest.raises(ValueError, match="scale='log' needs a positive mean loss; got -"):
         m.corrected_t(of, scale="log")
     with pytest.raises(
-        ValueError, match="scale must be one of 'plain', 'log', 'cube_root', 'wilson', 'logit'; got 'root'"
+        ValueError, match="scale must be one of 'plain', 'log', 'cube_root', 'wilson', 'nearer_end'; got 'root'"
     ):
         m.corrected_t(of, scale="root")
 
