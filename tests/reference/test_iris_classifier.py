@@ -62,6 +62,7 @@ def test_method_2_1_out_of_bag_t(fits):
     np.testing.assert_allclose(accuracies(found), [0.879470830164037, 1.0132047668825668], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_method_2_2_out_of_bag_percentiles(fits):
     found = generalization.oob_percentile(fits.fits["bootstrap"])
     np.testing.assert_allclose(accuracies(found), [0.8695652173913043, 1.0], rtol=1e-12)

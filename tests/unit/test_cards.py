@@ -559,6 +559,7 @@ def test_the_default_covers_metrics_of_many_classes(metric, given):
     assert hits / data_sets > 0.93 - 2 * np.sqrt(0.93 * 0.07 / data_sets)
 
 
+@pytest.mark.slow
 def test_metrics_of_more_classes_than_on_the_cards_go_by_the_rules():
     rng, ten = np.random.default_rng(4), {"n_resamples": 499, "rng": 0}
     assert "simulated designs" in jaxci.interval("f1_macro", *of_many_classes(rng, 10, 30, 0.9), **ten).reason

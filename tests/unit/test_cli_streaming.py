@@ -334,6 +334,7 @@ def few_rows_are_kept(monkeypatch):
 
 
 @pytest.mark.parametrize("more", ["--groups", "--weights"])
+@pytest.mark.slow
 def test_batches_have_the_default_metrics_of_the_whole_file(tmp_path, capsys, few_rows_are_kept, more):
     rng = np.random.default_rng(1)
     y = rng.normal(size=2000)

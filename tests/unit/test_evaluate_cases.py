@@ -73,6 +73,7 @@ def test_measures_of_spread_end_where_the_range_of_the_values_ends_them():
         jaxci.evaluate_cases({"x": 3 * values}, bounds=(0, 1), metrics=["x"], summaries=["std"], rng=0)
 
 
+@pytest.mark.slow
 def test_the_five_summaries_by_model_of_patients():
     found = jaxci.evaluate_cases(FRAME, groups="patient", metrics=["dice"], method="percentile", n_resamples=200, rng=0)
     assert len(found) == 5

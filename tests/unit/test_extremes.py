@@ -113,6 +113,7 @@ def test_models_whose_runs_do_not_vary_are_not_told_apart(value):
     assert "a, b, c: runs do not differ in mean" in " ".join(board.warnings)
 
 
+@pytest.mark.slow
 def test_learners_whose_losses_differ_by_one_number_are_not_told_apart():
     dummy = pytest.importorskip("sklearn.dummy")
     right, wrong = (dummy.DummyRegressor(strategy="constant", constant=value) for value in (3.0, 4.1))

@@ -146,6 +146,7 @@ def test_numbers_of_numpy_are_numbers():
 
 
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.slow
 def test_usual_splits_by_what_is_judged():
     """25 subsamples of one learner, 25 folds of weighted rows, 10 of differences unless a class has under 5 rows."""
     y, weights = np.arange(60) % 2 == 0, np.arange(60) % 3 + 1.0

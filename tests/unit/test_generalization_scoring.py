@@ -95,6 +95,7 @@ def test_names_without_neg_are_losses_and_metrics_of_rows_are_means():
     assert brier == pytest.approx(interval("logistic", LABEL, loss="brier").estimate / 2)
 
 
+@pytest.mark.slow
 def test_scorers_and_functions_of_estimators():
     scorer = metrics.make_scorer(metrics.fbeta_score, beta=2)
     model = linear_model.LogisticRegression()
@@ -296,6 +297,7 @@ def test_equal_weights_leave_the_method_as_it_is(weight):
     np.testing.assert_allclose(equal.confidence_interval, plain.confidence_interval, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_rows_of_unequal_weight_are_left_out_once_each_and_told_of_where_they_are_few():
     weights = np.where(np.arange(150) < 5, 20.0, 1.0)
     with pytest.warns(jaxci.JaxciWarning, match="leave as much as 28 rows of equal weight tell: .* of fewer than 40"):

@@ -378,6 +378,7 @@ def test_named_scores_of_rows_of_one_class_are_read_by_their_names(names, label,
     assert found.estimate == pytest.approx(-np.mean(np.log(frame[label])), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_labels_and_names_that_differ_in_case_or_blanks_are_told():
     truth = np.resize(["cat", "dog"], 40)
     told = r"^labels 'Cat' and 'cat', ' dog' and 'dog' differ only in case, or in blanks around them: they count as"

@@ -282,6 +282,7 @@ def test_what_has_no_interval_is_drawn_nowhere_and_empty_in_tables(tmp_path, rec
     assert not [str(w.message) for w in recwarn if issubclass(w.category, RuntimeWarning)]
 
 
+@pytest.mark.slow
 def test_report_of_a_single_distribution_without_a_study(tmp_path):
     text = report(SINGLE, tmp_path / "one.html").read_text(encoding="utf-8")
     assert "Coverage study" in text

@@ -171,6 +171,7 @@ def test_a_mean_gains_a_row_beyond_either_end_within_its_bounds(bounds, ends):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_extremes_of_constant_values_are_the_bounds():
     unseen = RNG.gamma(0.25, size=(2, B))
     share = unseen / (WEIGHTS.sum(axis=1) + unseen.sum(axis=0))

@@ -31,6 +31,7 @@ def test_many_whole_numbers_are_targets_and_a_remark_says_so(n, k):
     assert any(MANY in remark for remark in table.remarks)
 
 
+@pytest.mark.slow
 def test_what_settles_the_task_leaves_no_remark():
     y = np.arange(200) % 60
     near = y + np.linspace(-1, 1, 200)
@@ -60,6 +61,7 @@ def test_the_order_of_rows_does_not_make_classes_of_numbers():
     assert whole["mean_absolute_error"].estimate == pytest.approx(other["mean_absolute_error"].estimate)
 
 
+@pytest.mark.slow
 def test_numbers_that_are_taken_for_classes_and_nearly_met_get_a_remark():
     """Sixty counts in 2,000 rows are few enough for classes; ten kinds, or classes that are missed, are such."""
     rng, near = np.random.default_rng(1), "predictions are mostly near misses"
@@ -80,6 +82,7 @@ def test_whole_numbers_of_a_categorical_type_are_labels_however_many(kind):
     assert not any(MANY in remark for remark in table.remarks)
 
 
+@pytest.mark.slow
 def test_learners_of_any_task_say_what_they_took_the_targets_for():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(150, 3)), np.arange(150) % 30

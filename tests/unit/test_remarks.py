@@ -742,6 +742,7 @@ def test_a_deviation_that_one_cluster_decides_has_ends_of_its_own_size():
     assert few.method == "studentized"
 
 
+@pytest.mark.slow
 def test_studentized_intervals_in_strata_of_few_units_say_what_they_lack():
     x = np.random.default_rng(0).normal(size=60)
     for size, said in ((2, True), (3, True), (4, False), (20, False)):
@@ -769,6 +770,7 @@ def test_lengths_between_quartiles_of_few_tied_values_are_told(false_alarm):
 
 
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.slow
 def test_an_atom_that_ends_next_to_a_quartile_is_told():
     """Overlaps of which 27% are 0: the lower quartile lies at .3 or so, or, of nearly as many data sets, at 0."""
     rng = np.random.default_rng(1)

@@ -129,6 +129,7 @@ def test_the_probability_of_improvement_of_few_runs_that_vary_is_covered(tasks, 
     assert stats.binomtest(held, sets, 0.95, alternative="less").pvalue > false_alarm
 
 
+@pytest.mark.slow
 def test_profiles_count_scores_above_thresholds():
     at = np.quantile(RUNS["a"], [0.1, 0.5, 0.9])
     with jax.enable_x64(True):

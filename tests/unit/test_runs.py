@@ -70,6 +70,7 @@ def test_draws_of_runs_have_the_law_of_draws_of_rows(monkeypatch, metric, method
     assert abs(by_runs[2] / by_rows[2] - 1) < 6 * np.sqrt(2) * 0.014
 
 
+@pytest.mark.slow
 def test_rare_positives_of_very_many_rows_are_resampled_at_once():
     y, scores = rare(200_000, 40, digits=12)
     for method in ("auto", "bca"):
@@ -82,6 +83,7 @@ def test_rare_positives_of_very_many_rows_are_resampled_at_once():
 
 
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.slow
 def test_scores_that_are_counted_are_resampled_as_all_rows_are(monkeypatch):
     y, scores = rare(3000, 20, digits=2)
     monkeypatch.setattr("jaxci.api.accumulator.LARGEST", 100)
@@ -100,6 +102,7 @@ def test_scores_that_are_counted_are_resampled_as_all_rows_are(monkeypatch):
         accumulator.finalize("calibrated")
 
 
+@pytest.mark.slow
 def test_few_positives_among_many_rows_are_told_of_average_precisions():
     rows = json.loads((ROOT / "benchmarks" / "results" / "rare_positives.json").read_text())["designs"]
     found = [design["coverage, width over needed, told"] for design in rows]
@@ -113,6 +116,7 @@ def test_few_positives_among_many_rows_are_told_of_average_precisions():
     assert min(one["roc_auc"]["auto"][0] for one in found) > 0.9
 
 
+@pytest.mark.slow
 def test_areas_of_which_few_positives_are_lost_allow_for_what_was_not_seen():
     y = (np.arange(50_000) < 300).astype(int)
     scores = np.random.default_rng(0).normal(size=50_000) + y * np.array([3.9, 1.8])[:, None]

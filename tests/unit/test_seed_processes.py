@@ -86,6 +86,7 @@ def test_processes_give_what_one_gives_in_the_same_order(path):
     np.testing.assert_array_equal(runs["value"], [0.0, np.nan, 2.0])
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_the_process_by_train_itself_fails():
     def leaves(seed: int) -> float:
         return sys.exit("no data") if seed == 1 else float(seed)

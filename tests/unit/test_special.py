@@ -109,6 +109,7 @@ def test_equal_values_deviate_by_nothing_from_their_mean(value):
     assert np.isnan(special.deviation(np.array([value, np.nan]), ddof=1))
 
 
+@pytest.mark.slow
 def test_deviations_are_numpys():
     x = np.random.default_rng(0).normal(5, 2, (4, 30))
     for xp in (np, jnp):

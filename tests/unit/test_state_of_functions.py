@@ -149,6 +149,7 @@ def found_by(road, limit):
 
 
 @pytest.mark.parametrize("name", ROADS)
+@pytest.mark.slow
 def test_code_that_reads_what_has_changed_is_computed_as_it_is_now(name):
     road = ROADS[name]
     (before, _), (after, many), (again, few) = (found_by(road, limit) for limit in (0.5, 0.8, 0.8))

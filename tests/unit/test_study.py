@@ -212,6 +212,7 @@ def test_a_memory_limit_that_no_run_can_keep_is_refused(tmp_path, limit, error):
         small().run(tmp_path / "r", memory_limit=limit)
 
 
+@pytest.mark.slow
 def test_memory_limit_does_not_change_a_result(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "LEAST_MEMORY", 1)
     free = small(n_groups=2).run(tmp_path / "free").columns
@@ -273,6 +274,7 @@ class Coin:
         return jax.random.bernoulli(key, 0.5, (n,)).astype(float)
 
 
+@pytest.mark.slow
 def test_a_users_own_distribution_runs_but_has_no_file(tmp_path):
     study = small(distributions={"coin": Coin()}, statistics=["mean"], sample_sizes=[10])
     assert study.run(tmp_path / "r").n_done == 1
@@ -615,6 +617,7 @@ def test_changes_of_a_design_are_of_all_its_sizes():
 
 
 @pytest.mark.parametrize("metric", ["brier_score_loss", S.BrierScoreLoss()])
+@pytest.mark.slow
 def test_a_brier_score_has_the_scale_of_the_classes_of_each_distribution(tmp_path, metric):
     """Before, that of two classes was twice what ``interval`` gives: .18 instead of .09."""
     laws = {"two": GaussianClasses([0.8, 0.2], 0.9), "three": GaussianClasses([0.5, 0.3, 0.2], 0.9)}

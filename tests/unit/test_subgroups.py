@@ -132,6 +132,7 @@ def moved_along(statistic, columns, site):
         ("median_absolute_error", sklearn.metrics.median_absolute_error),
     ],
 )
+@pytest.mark.slow
 def test_all_rows_go_along_with_a_group_and_the_rest_as_in_resamples(metric, statistic):
     site, *columns = two_sites(0, 150)
     sample = Sample(y_true=columns[0], y_pred=columns[1])

@@ -111,6 +111,7 @@ def test_intervals_of_weighted_values_hold(statistic, least):
 
 @pytest.mark.parametrize("clusters", [8, 24, 120])
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.slow
 def test_labels_of_weighted_rows_in_few_clusters_say_how_often_their_intervals_held(clusters):
     rng = np.random.default_rng(0)
     group = np.repeat(np.arange(clusters), 5)

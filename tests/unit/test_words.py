@@ -78,6 +78,7 @@ def test_scaled_words_are_the_high_half_of_the_product(n, x64):
     assert got.tolist() == [(int(word) * n) >> 32 for word in WORDS]
 
 
+@pytest.mark.slow
 def test_scaled_words_take_one_size_a_word():
     sizes = np.resize(np.array([1, 5, 65_537, 2**31 - 1], np.int32), len(WORDS))
     got = np.asarray(scaled_words(jnp.asarray(WORDS), jnp.asarray(sizes)))
