@@ -407,7 +407,7 @@ def usual_scale(
     Means of losses without a bound are skewed: of squared t5 errors plain ends covered 91% of 95 at n = 50 to 300. So
     are shares of few errors: plain ends covered 79% where 5% of 60 rows were wrong, 85% where 3% of 100 were; and Brier
     scores near 0: plain ends covered 86% to 89% of logistic regressions of which 3% of 120 or 300 rows were wrong; and
-    areas near 1, of which plain ends covered 83% to 91% (``benchmarks/metrics_of_learners.py``).
+    areas near 1, of which plain ends covered 82% to 88% (``benchmarks/metrics_of_learners.py``).
     """
     if not is_mean:
         if method == "corrected_t" and np.isfinite(bounds).all():
