@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import warnings
 
 import numpy as np
@@ -12,8 +13,10 @@ from jaxci.intervals.capabilities import knows_mistakes
 from jaxci.printing import JaxciWarning
 from jaxci.statistics.base import Statistic
 
-CLOSE = 8.0
-"""No interval of rows all predicted right begins further from the top than this over the rows of the rarest class."""
+CLOSE = 2.2
+"""An interval of rows all predicted right begins no further from the top than this times ``log(2 / (1 - level))``, over
+the rows of the rarest class: more than twice as far as Clopper and Pearson's.
+"""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -55,7 +58,7 @@ class AllRight:
         rows = np.bincount(y, minlength=self.y.max() + 1)
         units = rows.min() if self.groups is None else min(rows.min(), len(np.unique(self.groups[seen])))
         low, high = self.statistic.bounds
-        if rows.min() == 0 or found < high - (high - low) * CLOSE / units:
+        if rows.min() == 0 or found < high - (high - low) * CLOSE * math.log(2 / (1 - level)) / units:
             return found
         right = y if len(rows) == 2 else np.eye(len(rows))[y]
         given = {"groups": self.groups, "sample_weight": self.weights}

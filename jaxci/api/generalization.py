@@ -474,9 +474,10 @@ def generalization_interval(
     cross-validation of such a loss have their ends on the scale of cube roots. Of a zero-one loss both also reach as
     far as Wilson's score interval with their error, and a metric with two bounds that is no mean has its ends on the
     scale of cube roots of the distance from the nearer one, and of a metric of classes no closer to the best value
-    than those of as many rows all predicted right. ``scale="plain"`` asks for the published formula. A zero-one loss
-    that no tested row has, or every one, has Clopper and Pearson's interval for as many rows (or groups), since
-    nothing varies.
+    than those of as many rows all predicted right. ``scale="plain"`` asks for the published formula, but where it
+    has no width and that of rows all predicted right is known, which is then taken. A zero-one loss that
+    no tested row has, or every one, has Clopper and Pearson's interval for as many rows (or groups), since nothing
+    varies.
 
     Where rows have weights that differ, rows, or more than 100 groups, are dealt into 25 folds for the corrected t
     interval. Splits count by the rows, or the weight, that they test: intervals are for the mean over rows, however

@@ -207,9 +207,9 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         return
     method = method_by_name(request.method, request.options)
     entry.method = method
-    refusal = method.refusal(statistic)
+    refusal = method.refusal_of_data(statistic, layout.given & method.takes)
     if refusal is not None:
-        names = ", ".join(applicable_methods(statistic, groups=layout.units is not None))
+        names = ", ".join(method.name for method in _serving(statistic, layout))
         raise ValueError(f"method {method.name!r} cannot serve {request.name!r}: {refusal}. Methods that can: {names}")
     if method.requires_blocks and not settings.in_blocks:
         raise ValueError(
@@ -252,12 +252,17 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         )
 
 
+def _serving(statistic: Statistic, layout: Layout, blocks: bool = False) -> list[Method]:
+    """Return the methods that serve a statistic of rows of the layout, whether or not they use all that is given."""
+    by_name = difference_by_name if isinstance(statistic, Paired) else method_by_name
+    names = applicable_methods(statistic, groups=layout.units is not None, blocks=blocks)
+    methods = map(by_name, names)
+    return [one for one in methods if one.refusal_of_data(statistic, layout.given & one.takes) is None]
+
+
 def _others(statistic: Statistic, layout: Layout, settings: Settings) -> str:
     """Say which methods go with the layout and the resampling that another cannot go with."""
-    names = applicable_methods(statistic, groups=layout.units is not None, blocks=settings.in_blocks)
-    by_name = difference_by_name if isinstance(statistic, Paired) else method_by_name
-    methods = [by_name(name) for name in names]
-    kept = [method for method in methods if not method.unusable(layout.given)]
+    kept = [one for one in _serving(statistic, layout, settings.in_blocks) if not one.unusable(layout.given)]
     if not settings.plain:
         kept = [
             method
@@ -269,8 +274,8 @@ def _others(statistic: Statistic, layout: Layout, settings: Settings) -> str:
     return f"use method='auto', or one that can: {', '.join(method.name for method in kept)}"
 
 
-PATIENCE = 60.0
-"""How much longer than some tenths of a second a law that was asked for by name may take to compute."""
+PATIENCE = 20.0
+"""How much more than what takes about a second a law that was asked for by name may cost."""
 COUNTED_METHODS = ("delong_logit", "exact", "delta")
 """Methods for rows that are only counted, but for those of quantiles."""
 
@@ -306,11 +311,9 @@ def _settle_source(entry: Entry, layout: Layout, settings: Settings) -> None:
     if asked and entry.law is None and not known:
         entry.law = law_of_table(entry, layout, PATIENCE)
     if asked and entry.law is None and not known:
-        given = " and ".join(sorted(layout.given))
-        why = f"of rows with {given}" if given else "of these data, or it would take very long"
         raise ValueError(
-            f"method {method.name!r} knows no bootstrap law of {entry.request.name!r} {why}; use 'percentile' or "
-            "'bca', which draw resamples"
+            f"method {method.name!r} knows no bootstrap law of {entry.request.name!r} of these data, or it would take "
+            "more than about a minute; use 'percentile' or 'bca', which draw resamples"
         )
 
 

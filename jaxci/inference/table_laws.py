@@ -95,8 +95,10 @@ def _share_difference(entry: Entry, layout: Layout) -> BootstrapDistribution | N
     absent = 1.0 if statistic.statistic.has_fixed_trials else statistic.statistic.absent_share
     apart, counted = statistic.counted_in_cells(entry.prepared)
     cells, rows = entry.prepared.joint, np.stack([apart, counted], axis=1)
-    if absent is None or not np.any(counted * cells.weights_of(layout)):
+    if absent is None:
         return None
+    if not np.any(counted * cells.weights_of(layout)):  # what no row tells counts the same for both models
+        return discrete(np.zeros(1), np.ones(1))
     if layout.plain:
         counts = cells.weights_of(layout)
         if statistic.statistic.has_fixed_trials:

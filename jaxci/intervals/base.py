@@ -308,6 +308,13 @@ class Method(Named, abc.ABC):
     def refusal(self, statistic: Statistic) -> str | None:
         """Return why the method cannot serve ``statistic``, or None if it can."""
 
+    def refusal_of_data(self, statistic: Statistic, given: frozenset[str]) -> str | None:
+        """Return why the method cannot serve ``statistic`` of one data set with clusters or weights; None if it can.
+
+        ``given`` says which of them there are; that it can use them at all is told by :meth:`unusable`.
+        """
+        return self.refusal(statistic)
+
     def unusable(self, given: frozenset[str]) -> frozenset[str]:
         """Return which of clusters, strata and weights, of those ``given``, the method cannot honour."""
         return given - self.takes

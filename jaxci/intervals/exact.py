@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails
 from jaxci.intervals.bootstrap import BC, Basic, BCa, BootstrapMethod, Normal, Percentile
-from jaxci.intervals.capabilities import has_exact_law, may_have_exact_law
+from jaxci.intervals.capabilities import has_exact_law, is_share_difference, may_have_exact_law
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
 
@@ -25,7 +25,7 @@ class Exact(Method):
     (a ratio of sums, by root finding) and quantiles (order statistics); of one data set, not in simulations, also the
     ratios among these of rows in clusters or with weights, means of the shares of classes such as balanced accuracy,
     and differences of two models' shares, means of shares and ratios of counts. Where such a law would take more than
-    some ten seconds it is refused. No Monte-Carlo error; otherwise the assumptions are those of the bootstrap interval
+    about a minute it is refused. No Monte-Carlo error; otherwise the assumptions are those of the bootstrap interval
     named by ``endpoints``.
     """
 
@@ -59,6 +59,14 @@ class Exact(Method):
             "the exact bootstrap distribution is available for means, proportions, ratios of counts, means of shares, "
             "differences of two models' and quantiles only; use 'percentile' or 'bca'"
         )
+
+    def refusal_of_data(self, statistic: Statistic, given: frozenset[str]) -> str | None:
+        """Refuse, too, statistics of which no law of rows in clusters or with weights is known."""
+        if given and not (has_exact_law(statistic, given) or is_share_difference(statistic)):
+            return (
+                f"no bootstrap law of it is known of rows with {' and '.join(sorted(given))}; use 'percentile' or 'bca'"
+            )
+        return self.refusal(statistic)
 
     def refusal_of_rows(self, statistic: Statistic, given: frozenset[str] = frozenset()) -> str | None:
         """Refuse, too, what has a law of one data set only."""

@@ -151,7 +151,8 @@ def applicable_methods(statistic: Statistic, *, groups: bool = False, blocks: bo
     With ``groups``, of rows in clusters; with ``blocks``, of blocks of rows in the order of time.
     """
     family = difference_methods() if isinstance(statistic, Paired) else METHODS
-    served = {name: cls for name, cls in family.items() if cls().refusal(statistic) is None}
+    given = frozenset({"groups"}) if groups else frozenset()
+    served = {name: cls for name, cls in family.items() if cls().refusal_of_data(statistic, given) is None}
     if blocks:
         return sorted(
             (name for name, cls in served.items() if cls().allows_blocks),

@@ -337,17 +337,30 @@ def test_laws_that_percentile_reads_are_had_by_name():
 
 def test_what_has_no_law_of_the_data_is_named():
     true = np.arange(12) % 2
-    with pytest.raises(ValueError, match="knows no bootstrap law of 'balanced_accuracy' of rows with groups"):
+    with pytest.raises(ValueError, match="no bootstrap law of it is known of rows with groups"):
         jaxci.interval("balanced_accuracy", true, true, groups=np.arange(12) // 2, method="exact")
-    with pytest.raises(ValueError, match="knows no bootstrap law of 'median' of rows with sample_weight"):
+    with pytest.raises(ValueError, match="no bootstrap law of it is known of rows with sample_weight"):
         jaxci.interval("median", np.arange(12.0), sample_weight=1.0 + true, method="exact")
+    assert "exact" not in jaxci.list_methods("balanced_accuracy", groups=True)
+    assert "exact" in jaxci.list_methods("balanced_accuracy")
+    with pytest.raises(ValueError, match="or one that can: ") as told:
+        jaxci.interval("median", np.arange(12.0), sample_weight=1.0 + true, method="order_statistic")
+    assert "exact" not in str(told.value)
     with pytest.raises(ValueError, match="'exact' cannot use strata"):
         jaxci.interval("accuracy", true, true, strata=true, method="exact")
     many = np.arange(40) % 20
-    with pytest.raises(ValueError, match="of these data, or it would take very long"):
+    with pytest.raises(ValueError, match="of these data, or it would take more than"):
         jaxci.interval("balanced_accuracy", many, np.roll(many, 1), method="exact")
     with pytest.raises(ValueError, match="computed of one data set, not of many; use 'percentile'"):
         jaxci.check_coverage("balanced_accuracy", true, true, methods=["exact"], n_replications=20)
+
+
+def test_models_that_no_row_tells_apart_have_the_law_of_no_difference():
+    true, guess = np.zeros(30, int), np.arange(30) % 2
+    for method in ("exact", "percentile"):
+        found = jaxci.compare("recall", true, true, guess, labels=[0, 1], method=method)
+        assert (found.confidence_interval, found.n_resamples, found.pvalue) == ((0, 0), 0, 1)
+        assert any("a share of no rows at all" in said for said in found.warnings)
 
 
 def test_laws_of_one_data_set_are_simulated_by_draws():
