@@ -11,9 +11,9 @@ from typing import Any
 
 from scipy import special
 
-from jaxci.api.generalization import Progress, read_task, settled
 from jaxci.api.generalization_results import InducerComparison, checked_interval, failure_remark
 from jaxci.api.leaderboard_results import Leaderboard, Pair, ranked
+from jaxci.api.learning_task import Progress, read_task, settled
 from jaxci.checks import check_choice, check_confidence_level, check_distinct, check_number, shown
 from jaxci.generalization.base import LossInterval, Resampled
 from jaxci.generalization.fits import Outcome, difference

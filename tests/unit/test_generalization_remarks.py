@@ -10,7 +10,7 @@ from learners import LeastSquares
 from scipy import special, stats
 
 import jaxci
-from jaxci.api.generalization import OF_FEW_DECIDING
+from jaxci.api.learning_task import OF_FEW_DECIDING
 from jaxci.generalization.base import on_scale, student
 from jaxci.inducers import Tree
 
