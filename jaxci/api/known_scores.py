@@ -11,6 +11,9 @@ from jaxci.generalization.losses import METRICS_OF_ROWS
 from jaxci.statistics.base import has_fixed_trials
 from jaxci.statistics.registry import METRICS
 
+ROUNDING = 1e-12
+"""How far scores may leave their range: scikit-learn's average precision of rows ranked all right may be above 1."""
+
 
 class KnownScore(NamedTuple):
     """A score as ``turn[0] + turn[1] * loss``: the range of the loss, whether it is a mean of rows, of 0 or 1."""
@@ -21,8 +24,8 @@ class KnownScore(NamedTuple):
     share: bool = False
 
     def losses(self, scores: np.ndarray) -> np.ndarray:
-        """Return the losses of scores."""
-        return self.turn[1] * (scores - self.turn[0])
+        """Return the losses of scores, which may leave their range by rounding."""
+        return np.clip(self.turn[1] * (scores - self.turn[0]), *self.bounds)
 
 
 def averages_rows(metric: str) -> bool:
@@ -39,5 +42,5 @@ def known_score(name: str, scores: np.ndarray) -> KnownScore:
     share = has_fixed_trials(statistic)
     turn = (sign, -sign) if share and not statistic.loss else (0.0, sign)
     known = KnownScore(statistic.bounds, turn, averages_rows(bare), share)
-    losses, (low, high) = known.losses(scores[np.isfinite(scores)]), statistic.bounds
-    return known if np.all((losses >= low) & (losses <= high)) else KnownScore()
+    losses = turn[1] * (scores[np.isfinite(scores)] - turn[0])
+    return known if np.allclose(losses, np.clip(losses, *statistic.bounds), rtol=0, atol=ROUNDING) else KnownScore()

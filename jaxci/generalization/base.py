@@ -254,11 +254,12 @@ def check_bounds(bounds: Any) -> None:
 def _between(found: LossInterval, bounds: tuple[float, float]) -> LossInterval:
     check_bounds(bounds)
     bottom, top = bounds
-    if not bottom <= found.estimate <= top:
+    rounding = 1e-12 * (top - bottom)
+    if not bottom - rounding <= found.estimate <= top + rounding:
         raise ValueError(f"scale='nearer_end' needs a mean within {bounds}; got {found.estimate:g}")
     end, side = (bottom, 1.0) if found.estimate - bottom < top - found.estimate else (top, -1.0)
-    apart = abs(found.estimate - end)
-    if apart == 0:
+    apart = side * (found.estimate - end)
+    if apart <= 0:
         return found
     near, far = (end + side * apart * ratio for ratio in _by_cube_roots((found.high - found.estimate) / apart))
     low, high = (near, far) if side > 0 else (far, near)

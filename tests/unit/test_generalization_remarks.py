@@ -217,7 +217,10 @@ def test_either_end_may_be_the_nearer_one_and_ends_are_cut_at_both():
     assert ends(0.98, 0.05)[1] == 1
     assert 0 < ends(0.98, 0.05)[0] < 0.87
     assert tuple(ends(0.999, 0.2)) == (0, 1)
-    assert tuple(ends(1.0, 0.02)) == tuple(student(1.0, 0.02, 9, 0.95)[1:3])
+    for mean in (1.0, 1 + 4e-16):  # of means of weighted splits
+        assert tuple(ends(mean, 0.02)) == tuple(student(mean, 0.02, 9, 0.95)[1:3])
+    with pytest.raises(ValueError, match="needs a mean within"):
+        ends(1.001, 0.02)
 
 
 def test_ends_by_the_nearer_end_need_two_bounds_and_take_those_of_users():

@@ -521,6 +521,20 @@ def test_ends_near_the_best_value_reach_as_far_as_those_of_rows_all_right():
     assert "all predicted right" not in interval("logistic", LABEL, scoring="roc_auc").reason
 
 
+def test_scores_that_leave_their_range_by_rounding_are_within():
+    tests = np.array_split(np.arange(60), 5)
+    indices = {"train": [np.setdiff1d(np.arange(60), rows) for rows in tests], "test": tests}
+    y, one = np.arange(60) % 2, np.ones(5)
+    given = {"score": "average_precision", "method": "corrected_t"}
+    at, above, beyond = (
+        jaxci.from_cross_validate({"test_average_precision": one + off, "indices": indices}, y, **given)
+        for off in (0, 4e-16, 1e-3)
+    )
+    assert above.confidence_interval == at.confidence_interval
+    assert at.confidence_interval.low < 0.97
+    assert beyond.confidence_interval.low > 1
+
+
 @pytest.mark.slow
 def test_which_class_is_positive_changes_metrics_of_one_class_alone():
     rng = np.random.default_rng(0)
