@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import jax
-
 from jaxci.inference.program import Program
+from jaxci.quick import quick
 from jaxci.special import mean_of, namespace, unit
 
 
@@ -104,8 +103,8 @@ def jackknife_error(left_out: Any, multiplicity: Any) -> Any:
     return xp.sqrt((n - 1) / n * xp.sum(multiplicity * centred**2, axis=-1)) * scale
 
 
-slopes = jax.jit(Program.slopes)
+slopes = quick(Program.slopes)
 """Values (S,) and derivatives (S, U) of the statistics of a program on its data."""
 
-estimates = jax.jit(Program.estimates)
+estimates = quick(Program.estimates)
 """Values (S,) of the statistics of a program on its data."""

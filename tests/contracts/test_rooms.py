@@ -17,6 +17,7 @@ FLOORS = (
     {
         "records",
         "tracing",
+        "quick",
         "checks",
         "printing",
         "results",

@@ -1,0 +1,53 @@
+"""Programs that compile quickly, for what is computed once on each data set: estimates and derivatives.
+
+To optimize such a program takes XLA several times as long as it takes to run it on a few thousand rows.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+OPTIONS: dict[str, Any] = {
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
+}
+"""XLA's settings for a CPU with which it optimizes little."""
+MOST_ROWS = 1 << 14
+"""Length of the longest array up to which a program is compiled quickly: of more rows it runs for too long."""
+
+
+def quick(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the compiled ``function`` of arrays, to be called on the host: optimized where they are long.
+
+    It is the same on an accelerator, and where XLA does not know :data:`OPTIONS`, as ``jax.jit`` makes it.
+    """
+    optimized = jax.jit(function)
+    quickly = jax.jit(function, compiler_options=OPTIONS)
+
+    @functools.wraps(function)
+    def compiled(*arguments: Any) -> Any:
+        longest = max((max(np.shape(x), default=1) for x in jax.tree.leaves(arguments)), default=1)
+        return (quickly if longest <= MOST_ROWS and _on_cpu() and _known() else optimized)(*arguments)
+
+    return compiled
+
+
+def _on_cpu() -> bool:
+    return jax.default_backend() == "cpu"
+
+
+@functools.cache
+def _known() -> bool:
+    """Whether XLA knows :data:`OPTIONS`."""
+    try:
+        jax.jit(lambda x: x, compiler_options=OPTIONS).lower(np.zeros(1)).compile()
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
