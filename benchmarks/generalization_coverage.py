@@ -79,7 +79,15 @@ def main() -> None:
         if options.problem and problem not in options.problem:
             continue
         study = GeneralizationStudy(
-            [problem], [learner], [loss], methods(), SIZES, n_replications=options.replications, n_groups=50, seed=1
+            [problem],
+            [learner],
+            [loss],
+            methods(),
+            SIZES,
+            n_replications=options.replications,
+            n_groups=50,
+            seed=1,
+            ends="formula",
         )
         start = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:

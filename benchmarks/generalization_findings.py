@@ -25,7 +25,7 @@ MEAN_METHODS = ["cv_wald", "corrected_t", {"method": "nested_cv", "n_repeats": 1
 
 
 def studies(replications: int, validation: int) -> dict[str, GeneralizationStudy]:
-    common = {"n_replications": replications, "n_validation": validation, "seed": 1}
+    common = {"n_replications": replications, "n_validation": validation, "seed": 1, "ends": "formula"}
     return {
         "forest, n grows": GeneralizationStudy(
             ["friedman1"], ["forest"], ["squared"], ["five_by_two_cv", TWO_THIRDS], [100, 500, 2000],

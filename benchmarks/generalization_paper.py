@@ -84,7 +84,7 @@ def study(name: str) -> GeneralizationStudy:
     methods = [method for method, _, many in METHODS if costly or not many]
     return GeneralizationStudy(
         problems, {name: learner}, [loss], methods, SIZES,
-        n_replications=replications, n_groups=20, n_validation=20_000, seed=4,
+        n_replications=replications, n_groups=20, n_validation=20_000, seed=4, ends="formula",
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from scipy import special
 
-from jaxci.api.generalization_results import InducerComparison, checked_interval, failure_remark
+from jaxci.api.generalization_results import InducerComparison, failure_remark
 from jaxci.api.leaderboard_results import Leaderboard, Pair, ranked
 from jaxci.api.learning_task import Progress, read_task, settled
 from jaxci.checks import check_choice, check_confidence_level, check_distinct, check_number, shown
@@ -20,6 +20,7 @@ from jaxci.generalization.fits import Outcome, difference
 from jaxci.generalization.registry import METHODS
 from jaxci.generalization.scores import Score
 from jaxci.inducers.registry import as_inducer, inducer_label
+from jaxci.inference.loss_intervals import checked_interval
 from jaxci.inference.remarks import announce
 from jaxci.intervals.multiple import ADJUSTMENTS, adjusted_pvalues
 from jaxci.intervals.pvalues import two_sided

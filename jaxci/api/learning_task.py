@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from jaxci.api.all_right import AllRight
-from jaxci.api.generalization_results import ResampledFits, check_permitted, check_scale
+from jaxci.api.generalization_results import ResampledFits, check_permitted
 from jaxci.api.readers.learning import of_undecided_task, read_learning, read_score
 from jaxci.checks import check_choice, shown
 from jaxci.generalization.base import Resampled, check_bounds
@@ -29,6 +29,7 @@ from jaxci.generalization.registry import FEWER_FOLDS, FOLDS, METHODS, SMALL, re
 from jaxci.generalization.scores import Metric, Score
 from jaxci.inducers.base import Inducer
 from jaxci.inducers.registry import as_inducer
+from jaxci.inference.loss_intervals import check_scale
 from jaxci.inference.randomness import Randomness, randomness
 from jaxci.resampling.plan import Plan
 

@@ -21,15 +21,18 @@ from jaxci.coverage.learner_fits import Fits
 from jaxci.coverage.risks import is_exact
 from jaxci.coverage.tally import even_sizes, judged_row
 from jaxci.distributions import FileProblem, Problem
-from jaxci.generalization.base import IncompleteFits, Resampled
+from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled
 from jaxci.generalization.fits import Outcome, distinct_samples, fit_plans, tested_on_themselves
 from jaxci.generalization.losses import Loss
-from jaxci.generalization.registry import METHODS, usual_scale
+from jaxci.generalization.registry import METHODS
 from jaxci.inducers.base import FIT_BUDGET, Inducer, current
+from jaxci.inference.loss_intervals import KnownLosses
 from jaxci.inference.sharding import Spread
 from jaxci.resampling.plan import Plan
 from jaxci.resampling.splits import insample
 
+ENDS = ("reported", "formula")
+"""What is judged: what :func:`jaxci.generalization_interval` gives, or what the formula of a method does."""
 PROXIES = ("holdout", "kfold")
 """Plans whose models' own mean risk is a target: the proxy of their method."""
 
@@ -77,6 +80,8 @@ class LearningCell:
     configurations : sequence of Configuration
     n_replications, n_groups, n_validation : int
     level : float
+    ends : str
+        One of :data:`ENDS`.
     """
 
     problem: Problem | FileProblem
@@ -88,6 +93,15 @@ class LearningCell:
     n_groups: int
     n_validation: int
     level: float
+    ends: str = "reported"
+
+    def interval(self, configuration: Configuration, fits: Mapping[str, Resampled]) -> LossInterval:
+        """Return the interval that is judged of the fits of one data set."""
+        method, options = configuration.method, configuration.options
+        known = KnownLosses(self.loss.bounds, self.loss.share)
+        if self.ends == "formula":
+            return known.by_formula(method, fits, self.level, options)
+        return known.interval(method, fits, self.level, options).interval
 
     def group_sizes(self) -> list[int]:
         """Replications of every group."""
@@ -267,10 +281,7 @@ class _Group:
                         lost, failures = lost + outcome.not_converged, (*failures, *outcome.errors)
                     else:
                         fits = dict(self._resampled(c, targets[r], held, losses))
-                    scale, why = usual_scale(configuration.method, cell.loss.bounds, None, cell.loss.share)
-                    options = {**({"scale": scale} if why else {}), **configuration.options}
-                    interval = METHODS[configuration.method].interval(fits, cell.level, options)
-                    estimates[r, c], low[r, c], high[r, c] = interval[:3]
+                    estimates[r, c], low[r, c], high[r, c] = cell.interval(configuration, fits)[:3]
                 except IncompleteFits:
                     pass
                 seconds[r, c] = time.perf_counter() - began

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxci.checks import check_choice, check_confidence_level, check_count, check_distinct, check_table, shown
 from jaxci.coverage.entries import check_names, check_seed, listed
-from jaxci.coverage.learner_cell import Configuration, Found, LearningCell, rows_of, run_cell
+from jaxci.coverage.learner_cell import ENDS, Configuration, Found, LearningCell, rows_of, run_cell
 from jaxci.coverage.own import check_as_told, told_of_learner, told_of_problem
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
@@ -61,6 +61,10 @@ class GeneralizationStudy(Runnable):
     seed : int
         Below 2**32.
     name : str
+    ends : str
+        What is judged: "reported", the intervals that :func:`jaxci.generalization_interval` gives, within the range of
+        the loss, and Clopper and Pearson's where errors do not vary; or "formula", what the formula of the method gives
+        alone, as in published comparisons.
 
     Raises
     ------
@@ -96,6 +100,7 @@ class GeneralizationStudy(Runnable):
     level: float = 0.95
     seed: int = 0
     name: str = "generalization"
+    ends: str = "reported"
 
     called: ClassVar[str] = "a study of learners"
     grows: ClassVar[Mapping[str, str]] = MappingProxyType(
@@ -132,6 +137,7 @@ class GeneralizationStudy(Runnable):
             keep(field, check_count(field, getattr(self, field), least))
         keep("seed", check_seed(self.seed))
         keep("level", check_confidence_level(self.level, "level"))
+        check_choice("ends", self.ends, ENDS)
         for configuration in methods:
             self._try(configuration)
         for made in self.problems.values():
@@ -224,6 +230,7 @@ class GeneralizationStudy(Runnable):
             self.n_groups,
             self.n_validation,
             self.level,
+            self.ends,
         )
 
     @functools.cached_property
@@ -245,14 +252,14 @@ class GeneralizationStudy(Runnable):
         """Return what determines the content of a cell besides its name."""
         law, learner, loss, n = self._places()[name]
         design = self._design
-        fields = ("methods", "n_replications", "n_groups", "n_validation", "level", "seed")
+        fields = ("methods", "n_replications", "n_groups", "n_validation", "level", "seed", "ends")
         made = {"problem": digest(design["problems"][law]), "inducer": digest(design["inducers"][learner])}
         made |= self._told_of_problems[law] | self._told_of_learners[learner, self.problems[law].task]
         return {"generalization": {**made, "loss": loss, "n": n, **{field: design[field] for field in fields}}}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the design as plain values, as a study file holds it."""
-        fields = ("sample_sizes", "n_replications", "n_groups", "n_validation", "level", "seed")
+        fields = ("sample_sizes", "n_replications", "n_groups", "n_validation", "level", "seed", "ends")
         plain = {field: getattr(self, field) for field in fields}
         return {
             "name": self.name,

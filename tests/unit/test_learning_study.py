@@ -10,7 +10,7 @@ import jaxci
 from jaxci.coverage import GeneralizationStudy, load_study
 from jaxci.coverage.learner_cell import Configuration, Found, LearningCell, rows_of, run_cell
 from jaxci.coverage.tally import NO_INTERVAL
-from jaxci.distributions import BatesRegression, FileProblem, Friedman1, problem
+from jaxci.distributions import BatesRegression, FileProblem, Friedman1, Problem, problem
 from jaxci.generalization import LOSSES, METHODS
 from jaxci.inducers import Linear, Logistic, Ridge
 from jaxci.inference.sharding import Spread
@@ -99,9 +99,68 @@ def test_a_cell_gives_what_the_verb_gives_for_each_data_set(name, learner, loss)
         )  # fmt: skip
         low, high = found.low[4, c], found.high[4, c]
         np.testing.assert_allclose(found.estimates[4, c], alone.estimate, rtol=1e-8)
-        np.testing.assert_allclose(max(low, 0), alone.confidence_interval.low, rtol=1e-7)
+        np.testing.assert_allclose(low, alone.confidence_interval.low, rtol=1e-7)
         np.testing.assert_allclose(high, alone.confidence_interval.high, rtol=1e-7)
         assert found.fits[c] == alone.n_fits
+
+
+@record
+class Apart(Problem):
+    """Two classes of one normal feature that lie well apart."""
+
+    task = "classification"
+    n_features = 1
+    n_classes = 2
+
+    def sample(self, key, n):
+        of_y, of_x = jax.random.split(key)
+        y = jax.random.randint(of_y, (n,), 0, 2)
+        return jax.random.normal(of_x, (n, 1)) + 4.4 * y[:, None] - 2.2, y
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize(
+    ("law", "learner", "loss", "methods"),
+    [
+        (Apart(), Logistic(), "zero_one", ["corrected_t", "cv_wald", "holdout", "conservative_z"]),
+        (BatesRegression(), Linear(), "squared", ["nested_cv", "conservative_z"]),
+    ],
+)
+def test_a_cell_judges_what_the_verb_reports_where_formulas_have_no_width_or_leave_the_range(
+    law, learner, loss, methods
+):
+    settings = {"conservative_z": {"n_subsamples": 2, "n_pairs": 2}, "nested_cv": {"n_repeats": 2}}
+    settings["corrected_t"] = {"n_subsamples": 5}
+    configurations = [Configuration(m, m, settings.get(m, {})) for m in methods]
+    made = cell(problem=law, learner=learner, loss=LOSSES[loss], configurations=configurations)
+    found = run_cell(made, KEY, [0, 1], Spread.over())
+    formula = run_cell(dataclasses.replace(made, ends="formula"), KEY, [0, 1], Spread.over())
+    width, of_formula = found.high - found.low, formula.high - formula.low
+    if loss == "zero_one":
+        assert (of_formula == 0).any()
+        assert (width > 0).all()
+    else:
+        assert (formula.low < 0).any()
+        assert (found.low >= 0).all()
+    with jax.enable_x64(True):
+        X, y = map(np.asarray, made.data(KEY, [3, 4, 5]))
+    seed = int(jax.random.bits(jax.random.fold_in(jax.random.fold_in(KEY, 3), 1)))
+    for r in range(3):
+        for c, configuration in enumerate(configurations):
+            alone = jaxci.generalization_interval(
+                learner, X[r], y[r], loss=loss, method=configuration.method, cv=configuration.plans(40, seed),
+                confidence_level=0.9, progress=False,
+            )  # fmt: skip
+            judged = found.estimates[3 + r, c], found.low[3 + r, c], found.high[3 + r, c]
+            np.testing.assert_allclose(judged, (alone.estimate, *alone.confidence_interval), rtol=1e-7, atol=1e-12)
+
+
+def test_what_is_judged_must_be_known():
+    with pytest.raises(ValueError, match=r"ends must be one of reported, formula; got 'verb'"):
+        small(ends="verb")
+    assert small(ends="formula").to_dict()["generalization"]["ends"] == "formula"
+    assert load_study("generalization").ends == "reported"
+    assert load_study("generalization-paper").ends == "formula"
 
 
 @pytest.mark.slow
