@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxci.generalization.losses import METRICS_OF_ROWS
+from jaxci.generalization.losses import LOSSES, METRICS_OF_ROWS
 from jaxci.statistics.base import has_fixed_trials
 from jaxci.statistics.registry import METRICS
 
@@ -33,14 +33,37 @@ def averages_rows(metric: str) -> bool:
     return metric in METRICS_OF_ROWS or has_fixed_trials(METRICS[metric])
 
 
-def known_score(name: str, scores: np.ndarray) -> KnownScore:
-    """Return what is known of ``scores`` of a name, with or without ``neg_``: nothing where they leave its range."""
+def score_named(name: str) -> KnownScore | None:
+    """Return what the name of a metric tells, with or without ``neg_``; None of another name."""
     bare = name.removeprefix("neg_")
     if bare not in METRICS:
-        return KnownScore()
+        return None
     statistic, sign = METRICS[bare], 1.0 if bare == name else -1.0
     share = has_fixed_trials(statistic)
     turn = (sign, -sign) if share and not statistic.loss else (0.0, sign)
-    known = KnownScore(statistic.bounds, turn, averages_rows(bare), share)
-    losses = turn[1] * (scores[np.isfinite(scores)] - turn[0])
-    return known if np.allclose(losses, np.clip(losses, *statistic.bounds), rtol=0, atol=ROUNDING) else KnownScore()
+    return KnownScore(statistic.bounds, turn, averages_rows(bare), share)
+
+
+def known_score(name: str, scores: np.ndarray) -> KnownScore:
+    """Return what is known of ``scores`` of a name, with or without ``neg_``: nothing where they leave its range."""
+    known = score_named(name)
+    if known is None:
+        return KnownScore()
+    losses = known.turn[1] * (scores[np.isfinite(scores)] - known.turn[0])
+    return known if np.allclose(losses, np.clip(losses, *known.bounds), rtol=0, atol=ROUNDING) else KnownScore()
+
+
+def losses_named(name: str) -> KnownScore | None:
+    """Return what the name of a loss of rows tells, or of a metric that is their mean; None of another name.
+
+    Raises
+    ------
+    ValueError
+        If it is a metric that is no mean over rows.
+    """
+    if name in LOSSES:
+        return KnownScore(LOSSES[name].bounds, is_mean=True, share=LOSSES[name].share)
+    known = score_named(name)
+    if known is not None and not known.is_mean:
+        raise ValueError(f"loss must be a mean over rows where it is the name of a metric; {name!r} is none")
+    return known

@@ -10,12 +10,11 @@ import numpy as np
 
 from jaxci.api.all_right import AllRight
 from jaxci.api.generalization_results import GeneralizationResult, ResampledFits, check_permitted
-from jaxci.api.known_scores import averages_rows, known_score
+from jaxci.api.known_scores import KnownScore, averages_rows, known_score, losses_named
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.checks import check_choice, check_count, shown
 from jaxci.generalization.base import Resampled
-from jaxci.generalization.losses import LOSSES, Loss
 from jaxci.generalization.plans import (
     FROM_PAIRS,
     Learning,
@@ -78,8 +77,10 @@ def losses_interval(
         A method of :func:`generalization_interval` that reads one plan, or "auto": that of the plan, and the
         corrected t interval for folds, repeated folds and subsamples.
     loss : str
-        Name of the loss; one of "zero_one", "brier", "log", "squared" ... has its range, and the ends that
-        :func:`generalization_interval` gives it (``scale``).
+        Name of the loss. One that :func:`generalization_interval` knows ("zero_one", "brier", "log", "squared",
+        "absolute" ...), or of a metric that is a mean over rows, with or without ``neg_`` ("log_loss",
+        "mean_squared_error", "accuracy", of which 1 is right), has its range, and the ends given there (``scale``); of
+        any other name nothing is known.
     n : int, optional
         Rows of the data; by default one more than the largest row number. It must be given where that makes a large
         table of which the splits name less than one row in 1,000.
@@ -133,20 +134,16 @@ def losses_interval(
     check_permitted(method, False, loss, groups is not None)
     check_plans([plan], Learning(None, np.zeros(plan.n), None, ids))
     remarks = (*remarks, *order_remark(plan), *_first_row_remark(plan))
-    known = LOSSES.get(loss)
-    of = Resampled(plan, _losses_of(losses, plan, test))
-    if known is not None:
-        _check_range(of.losses, known)
+    named, values = losses_named(loss), _losses_of(losses, plan, test)
+    known = named or KnownScore()
+    values = known.turn[1] * (values - known.turn[0])
+    _check_range(values, loss, known)
+    of = Resampled(plan, values)
     fits = ResampledFits(
-        {plan.name: of},
-        loss,
-        plan.n_fits,
-        groups=ids,
-        bounds=(-np.inf, np.inf) if known is None else known.bounds,
-        share=known is not None and known.share,
+        {plan.name: of}, loss, plan.n_fits, groups=ids, bounds=known.bounds, share=known.share, turn=known.turn
     )
     found = fits.interval(method, confidence_level=confidence_level, **options)
-    of_errors = known is None and np.isin(of.tested[np.isfinite(of.tested)], (0, 1)).all()
+    of_errors = named is None and np.isin(of.tested[np.isfinite(of.tested)], (0, 1)).all()
     hint = "; losses named 'zero_one' have an interval that allows for them" if of_errors else ""
     return _told(found, reason, remarks, f"losses that were not seen{hint}")
 
@@ -419,15 +416,24 @@ def _check_finite(found: np.ndarray, plan: Plan) -> None:
         )
 
 
-def _check_range(found: np.ndarray, loss: Loss) -> None:
+def _check_range(found: np.ndarray, name: str, known: KnownScore) -> None:
     """Refuse losses (S, n), NaN where a split does not test, that a loss cannot have."""
-    low, high = loss.bounds
+    low, high = known.bounds
+    if np.isinf(low):
+        return
     reach = ROUNDING * max(1.0, min(high, float(np.nanmax(np.abs(found)))))
     bad = (found < low - reach) | (found > high + reach)
     if bad.any():
         split, row = np.argwhere(bad)[0]
-        rule = f"not be below {low:g}" if np.isinf(high) else f"lie in [{low:g}, {high:g}]"
+        offset, sign = known.turn
+        best = offset + sign * low
+        if np.isinf(high):
+            rule = f"not be {'below' if sign > 0 else 'above'} {best:g}"
+        else:
+            ends = sorted((best, offset + sign * high))
+            rule = f"lie in [{ends[0]:g}, {ends[1]:g}]"
+        value = offset + sign * found[split, row]
         raise ValueError(
-            f"losses must {rule} where the loss is {loss.name!r}; {int(bad.sum())} do not, first {found[split, row]:g} "
-            f"of row {row}, split {split}"
+            f"losses must {rule} where the loss is {name!r}; {int(bad.sum())} do not, first {value:g} of row {row}, "
+            f"split {split}"
         )

@@ -193,6 +193,8 @@ def test_few_rows_of_many_may_be_tested():
         ("brier", 2.5, r"lie in \[0, 2\] where the loss is 'brier'; 1 do not, first 2.5"),
         ("squared", -1.0, "not be below 0 where the loss is 'squared'; 1 do not, first -1"),
         ("log", -0.01, "not be below 0 where the loss is 'log'; 1 do not, first -0.01"),
+        ("log_loss", -0.01, "not be below 0 where the loss is 'log_loss'; 1 do not, first -0.01"),
+        ("accuracy", 3.0, r"lie in \[0, 1\] where the loss is 'accuracy'; 1 do not, first 3"),
     ],
 )
 def test_losses_that_the_loss_cannot_have_are_refused(loss, value, said):
@@ -205,6 +207,34 @@ def test_losses_that_the_loss_cannot_have_are_refused(loss, value, said):
         with pytest.raises(ValueError, match=f"losses must {said} of row {FOLDS[2][3]}, split 2"):
             jaxci.losses_interval(given, test=FOLDS, loss=loss)
         assert jaxci.losses_interval(given, test=FOLDS, loss="my_own").n == N
+
+
+@pytest.mark.parametrize(
+    ("metric", "loss"),
+    [
+        ("mean_squared_error", "squared"),
+        ("mean_absolute_error", "absolute"),
+        ("log_loss", "log"),
+        ("error_rate", "zero_one"),
+        ("accuracy", "zero_one"),
+    ],
+)
+def test_the_name_of_a_metric_tells_what_that_of_its_loss_does(metric, loss):
+    losses = [np.zeros(len(fold)) for fold in FOLDS]
+    losses[0][0] = 1.0
+    low, high = jaxci.losses_interval(losses, test=FOLDS, loss=loss).confidence_interval
+    turned = metric == "accuracy"
+    found = jaxci.losses_interval([1 - one if turned else one for one in losses], test=FOLDS, loss=metric)
+    assert found.statistic == metric
+    expected = (1 - high, 1 - low) if turned else (low, high)
+    np.testing.assert_allclose(found.confidence_interval, expected, rtol=0, atol=1e-12)
+    negated = jaxci.losses_interval([-one for one in losses], test=FOLDS, loss=f"neg_{metric}") if not turned else found
+    assert turned or np.allclose(negated.confidence_interval, (-high, -low), rtol=0, atol=1e-12)
+
+
+def test_the_name_of_a_metric_that_is_no_mean_over_rows_is_refused():
+    with pytest.raises(ValueError, match="loss must be a mean over rows where it is the name of a metric; 'f1' is"):
+        jaxci.losses_interval([np.zeros(len(fold)) for fold in FOLDS], test=FOLDS, loss="f1")
 
 
 def test_losses_may_leave_their_range_by_rounding():
