@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -125,13 +126,14 @@ class Accumulator:
         self._given: frozenset[str] | None = None
         self._rows = KeptRows()
         self._counted = CountedRows(self._asked)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
+        with self._lock:
+            return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.Lock())
+        vars(self).update(state, _lock=threading.RLock())
 
     @property
     def n(self) -> int:
@@ -184,7 +186,8 @@ class Accumulator:
         -----
         A function that JAX transforms (``jit``, ``scan``) has no values to take in while it is traced: call this
         outside of it, or in it through ``jax.debug.callback``, and ``jax.effects_barrier()`` before the result is read.
-        Several threads may call it. Arrays are copied where their rows are kept, so that a batch may be filled anew.
+        Several threads may call it, and all other methods beside it. Arrays are copied where their rows are kept, so
+        that a batch may be filled anew.
         """
         given = {"y_true": y_true, "y_pred": y_pred, "y_score": y_score, "groups": groups}
         given |= {"sample_weight": sample_weight, "ids": ids}
@@ -278,10 +281,10 @@ class Accumulator:
         for name, mine in self._identity().items():
             if (found := other._identity()[name]) != mine:
                 raise ValueError(f"other must be an Accumulator of the same {name} {shown(mine)}; got {shown(found)}")
-        if other._given is None:
-            return self
-        with self._lock:
-            self._merge(other, other._given)
+        both: list[Accumulator] = sorted((self, other), key=id)  # so that threads that merge both ways do not lock up
+        with both[0]._lock, both[1]._lock:
+            if other._given is not None:
+                self._merge(other, other._given)
         return self
 
     def _merge(self, other: Accumulator, given: frozenset[str]) -> None:
@@ -365,6 +368,12 @@ class Accumulator:
             Once for each remark that the table also holds.
         """
         settings = Settings.of(confidence_level, alternative, self._asked.n_resamples)
+        with self._lock:
+            table = self._table(method, settings)
+        announce(table.remarks)
+        return table
+
+    def _table(self, method: str | Method, settings: Settings) -> EvaluationTable:
         if self._given is None or self._n < 2:
             raise ValueError(f"at least 2 observations are needed for an interval; got n = {self._n}")
         if self._rows.batches:
@@ -378,9 +387,7 @@ class Accumulator:
         named = [[one for one in rows if stands_for(name, one)] for name, _ in self._asked.named]
         said = [*self._counted.remarks_of_names(columns), *(text for part in parts for text in part.warnings)]
         remarks = tuple(dict.fromkeys(said))
-        table = EvaluationTable(tuple(rows[one] for names in named for one in names), parts[0].n, parts[0].rng, remarks)
-        announce(table.remarks)
-        return table
+        return EvaluationTable(tuple(rows[one] for names in named for one in names), parts[0].n, parts[0].rng, remarks)
 
     def state_dict(self) -> dict[str, Any]:
         """Return what is kept, as lists, numbers and arrays that share no memory with the accumulator.
@@ -391,14 +398,15 @@ class Accumulator:
             For :meth:`load`; may be pickled, written with the checkpoint of a training run, or, with arrays as lists,
             as JSON.
         """
-        return {
-            **self._identity(),
-            "n": self._n,
-            "given": None if self._given is None else sorted(self._given),
-            "rng": self._source.record,
-            **self._counted.state(),
-            "rows": self._rows.state() if self._rows.batches else {},
-        }
+        with self._lock:
+            return {
+                **self._identity(),
+                "n": self._n,
+                "given": None if self._given is None else sorted(self._given),
+                "rng": self._source.record,
+                **self._counted.state(),
+                "rows": self._rows.state() if self._rows.batches else {},
+            }
 
     def load(self, state: Mapping[str, Any]) -> Self:
         """Put a state in the place of what is kept, with its source of randomness.
@@ -434,8 +442,9 @@ class Accumulator:
                 f"state must be that of an Accumulator of the same n_resamples {self._asked.n_resamples}; got "
                 f"{len(counted.poisson.weights) - 1}"
             )
-        self._n = int(state["n"])
-        self._given = None if state["given"] is None else frozenset(state["given"])
-        self._source = randomness(state["rng"])
-        self._counted, self._rows = counted, KeptRows.of(state["rows"])
+        rows, source = KeptRows.of(state["rows"]), randomness(state["rng"])
+        with self._lock:
+            self._n = int(state["n"])
+            self._given = None if state["given"] is None else frozenset(state["given"])
+            self._source, self._counted, self._rows = source, counted, rows
         return self

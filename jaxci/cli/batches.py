@@ -148,6 +148,8 @@ def read_batches(
         read = _parquet if ending(path) in PARQUET else _json_lines if ending(path) in JSON_LINES else _csv
         start, size = 0, path.stat().st_size
         for columns, share in read(path, wanted, sep, texts):
+            if len(columns[wanted[0]]) == 0:  # as of a header alone
+                continue
             batch = Batch(path, start, columns)
             for name in wanted:
                 columns[name] = _checked(batch, name, name in numbers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -132,6 +133,50 @@ def test_scores_that_are_no_probabilities_are_refused_at_once(bad):
     with pytest.raises(ValueError, match=r"must (hold probabilities|sum to 1)"):
         accumulator.update([0, 1], y_score=bad)
     assert accumulator.update([1, 1, 0, 1], y_score=good).finalize().n == 8
+
+
+@pytest.mark.parametrize("read", ["merge", "state_dict", "pickle"])
+def test_what_is_read_beside_updates_is_of_whole_batches(read):
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 600)
+    guess = np.where(rng.random(600) < 0.2, 1 - y, y)
+    accumulator, done = jaxci.Accumulator(["accuracy"], rng=0), threading.Event()
+    accumulator.update(y, guess)
+
+    def update() -> None:
+        while not done.is_set():
+            accumulator.update(y, guess)
+
+    def rows_and_counts() -> tuple[int, int]:
+        if read == "state_dict":
+            state = accumulator.state_dict()
+        elif read == "pickle":
+            state = pickle.loads(pickle.dumps(accumulator)).state_dict()
+        else:
+            state = jaxci.Accumulator(["accuracy"], rng=0).merge(accumulator).state_dict()
+        return state["n"], int(np.asarray(state["table"]["cells"])[:, -1].sum())
+
+    with ThreadPoolExecutor(1) as pool:
+        updating = pool.submit(update)
+        try:
+            found = [rows_and_counts() for _ in range(1000)]
+        finally:
+            done.set()
+        updating.result()
+    assert [n for n, _ in found] == [counted for _, counted in found]
+
+
+def test_two_threads_may_merge_two_accumulators_both_ways():
+    y = np.array([0, 1, 1, 0])
+    one, other = (jaxci.Accumulator(["accuracy"], rng=0).update(y, y) for _ in range(2))
+
+    def merge(pair: tuple[jaxci.Accumulator, jaxci.Accumulator]) -> None:
+        for _ in range(5):
+            pair[0].merge(pair[1])
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(merge, [(one, other), (other, one)], timeout=60))
+    assert one.n % 4 == other.n % 4 == 0
 
 
 @pytest.mark.parametrize("score", [True, False])

@@ -431,3 +431,11 @@ def test_clusters_are_the_same_whether_their_numbers_are_written_as_floats(tmp_p
     for one in found:
         assert one["n"] == expected["n"]
         assert one["confidence_interval"] == pytest.approx(expected["confidence_interval"], rel=1e-9)
+
+
+@pytest.mark.parametrize("more", [[], ["--groups", "site"]])
+@pytest.mark.parametrize("way", ["--stream", "--whole"])
+def test_a_file_with_a_header_alone_has_no_rows(tmp_path, capsys, way, more):
+    path = tmp_path / "none.csv"
+    frame(30).iloc[:0].to_csv(path, index=False)
+    assert f"{path.name} has no rows" in refusal(capsys, path, *ARGUMENTS, *more, way)
