@@ -206,6 +206,8 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         entry.remarks += size_remarks(statistic, sample, layout, values, entry.method, judged=judged)
         return
     method = method_by_name(request.method, request.options)
+    if isinstance(request.method, str) and not settings.exact and "n_resamples" not in request.options:
+        method = method.with_resamples(settings.n_resamples)
     entry.method = method
     refusal = method.refusal_of_data(statistic, layout.given & method.takes)
     if refusal is not None:
@@ -388,7 +390,7 @@ def finish(
         alternative=settings.alternative,
         n=layout.n_units,
         n_rows=0 if layout.units is None else layout.n,
-        n_resamples=settings.n_resamples if drawn else 0,
+        n_resamples=settings.n_resamples if drawn else entry.method.own_resamples,
         bootstrap_distribution=entry.replicates,
         rng=rng.record if drawn or "uniform" in entry.method.needs else None,
         warnings=tuple(dict.fromkeys([*remarks, *answer.remarks])),

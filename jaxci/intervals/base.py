@@ -259,6 +259,15 @@ class Method(Named, abc.ABC):
         return self
 
     @property
+    def own_resamples(self) -> int:
+        """How many resamples a method draws by itself; 0 where it reads those of the call, or none."""
+        return 0
+
+    def with_resamples(self, n_resamples: int) -> Method:
+        """Return the method with so many resamples of its own, where it draws any."""
+        return self
+
+    @property
     def reads_law(self) -> bool:
         """Whether all that it reads of resamples is the distribution of the replicates, if it reads any."""
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import bisect
+import dataclasses
 import functools
 import math
 import sys
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from jaxci.checks import check_count
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, open_sides
 from jaxci.intervals.capabilities import quantile_order
 from jaxci.intervals.order_laws import (
@@ -327,6 +329,15 @@ class HarrellDavis(QuantileMethod):
 
     name = "harrell_davis"
     needs = frozenset({"values", "uniform"})
+
+    @property
+    def own_resamples(self) -> int:
+        """How many resamples it draws."""
+        return self.n_resamples
+
+    def with_resamples(self, n_resamples: int) -> HarrellDavis:
+        """Return the method with so many resamples, at least 2."""
+        return dataclasses.replace(self, n_resamples=check_count("n_resamples", n_resamples, 2))
 
     def least_n(self, q: float, tails: Tails) -> int | None:
         """Return 2."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from typing import Any
@@ -10,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.checks import check_count
 from jaxci.intervals.base import Bounds, Evidence, NoInterval, Tails
 from jaxci.intervals.capabilities import quantile_order
 from jaxci.intervals.order_laws import TailedEnd
@@ -161,6 +163,15 @@ class SemiparametricResampled(TailedMethod):
 
     name = "semiparametric_resampled"
     needs = frozenset({"values", "uniform"})
+
+    @property
+    def own_resamples(self) -> int:
+        """How many resamples it draws."""
+        return self.n_resamples
+
+    def with_resamples(self, n_resamples: int) -> SemiparametricResampled:
+        """Return the method with so many resamples, at least 2."""
+        return dataclasses.replace(self, n_resamples=check_count("n_resamples", n_resamples, 2))
 
     def places(self, n: int, q: float, tails: Tails) -> float:
         """Return the probability of the quantile, whose level is drawn."""
