@@ -12,6 +12,7 @@ from jaxci.api.asked import Asked
 from jaxci.api.poisson_replicates import PoissonReplicates
 from jaxci.api.rank_replicates import TOO_MANY_SUMS, RankReplicates
 from jaxci.api.readers.batches import of_binary_scores
+from jaxci.api.readers.label_remarks import Disagreement
 from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.labels import distinct, encode_labels, label_values
 from jaxci.api.readers.samples import regression_sample
@@ -52,6 +53,8 @@ class CountedRows:
         In which scores came.
     score_names : sequence
         Names of their columns, where they have any.
+    disagreement : Disagreement
+        In how many rows predictions are not what scores make likely.
     derived : str
         What is said of predictions that follow from scores; empty where they were given.
     table : LabelTable
@@ -76,6 +79,7 @@ class CountedRows:
         self.score_type = np.dtype(float)
         self.score_names: Sequence[Any] = ()
         self.derived = ""
+        self.disagreement = Disagreement()
         self.table, self.bins = LabelTable(), ScoreBins()
         self.values: dict[str, ValueBins] = {}
         self.pairs = ValueBins(2)
@@ -227,7 +231,7 @@ class CountedRows:
             if not held.any():
                 return
         groups, weights = columns.get("groups"), columns.get("sample_weight")
-        sample, labels = self._read(columns)
+        sample, labels, apart = self._read(columns)
         means = {name: row_values(name, one, sample) for name, one in self.settled("values")}
         mistaken = {name: one.mistaken_values(sample) for name, one in self.settled("values")}
         ordered = {name: row_values(name, one, sample) for name, one in self.settled("quantiles")}
@@ -245,6 +249,7 @@ class CountedRows:
             names = columns["ids"] if groups is None else groups
             key = jax.random.fold_in(source.key, PURPOSE_POISSON)
             self.poisson.add(key, names, masses, values, labels if self.resampled else None, groups, features, sample)
+        self.disagreement = self.disagreement.joined(apart)
         for name, found in ordered.items():
             self.values.setdefault(name, self._bins_of(name)).add(found[:, None], groups, weights=weights)
         if self.resampled:
@@ -279,12 +284,18 @@ class CountedRows:
         n_classes = 0 if self.classes is None else len(self.classes)
         return [(name, one.settled(n_classes)) for name, one in self.by(road)]
 
-    def _read(self, columns: Mapping[str, np.ndarray]) -> tuple[Sample, tuple[np.ndarray, np.ndarray] | None]:
-        """Return a batch as metrics read it, and its true and predicted labels where any metric is of a table."""
+    def _read(
+        self, columns: Mapping[str, np.ndarray]
+    ) -> tuple[Sample, tuple[np.ndarray, np.ndarray] | None, Disagreement]:
+        """Return a batch as metrics read it, and its true and predicted labels where any metric is of a table.
+
+        At last in how many rows predictions are not what scores make likely.
+        """
         if self.asked.regression:
-            return regression_sample(columns["y_true"], columns.get("y_pred")), None
+            return regression_sample(columns["y_true"], columns.get("y_pred")), None, Disagreement()
         read = {name: columns[name] for name in ("y_true", "y_pred") if name in columns}
         labelled = self.labelled(read, columns.get("y_score"))
+        apart = labelled.disagreement
         if "y_pred" not in read and "y_score" in columns:
             labelled = labelled.with_derived_labels(self.asked.threshold)
             if "y_pred" in labelled.codes and len(self.asked.others) < len(self.asked.named):
@@ -298,11 +309,11 @@ class CountedRows:
                     raise ValueError(f"{name} needs {field}, which was not given")
         sample = labelled.sample("y_pred", "y_score")
         if len(self.asked.others) == len(self.asked.named):
-            return sample, None
+            return sample, None, apart
         if sample.y_pred is None:
             raise ValueError("y_pred must be given for metrics of labels: scores outside [0, 1] do not tell it")
         labels = np.asarray(labelled.classes)
-        return sample, (labels[sample.y_true], labels[sample.y_pred])
+        return sample, (labels[sample.y_true], labels[sample.y_pred]), apart
 
     def labelled(self, columns: Mapping[str, Any], scores: np.ndarray | None) -> Labelled:
         """Read labels and scores of a batch, of the classes that are known."""
@@ -312,6 +323,7 @@ class CountedRows:
     def merge(self, other: CountedRows) -> None:
         """Add the counts of other rows."""
         self.derived = self.derived or other.derived
+        self.disagreement = self.disagreement.joined(other.disagreement)
         self.score_names = self.score_names or other.score_names
         self.table.merge(other.table)
         self.bins.merge(other.bins)
@@ -332,6 +344,7 @@ class CountedRows:
             "score_type": self.score_type.name,
             "score_names": [*self.score_names],
             "derived": self.derived,
+            "disagreement": [*self.disagreement],
             "table": self.table.state(),
             "bins": self.bins.state(),
             "values": {name: one.state() for name, one in self.values.items()},
@@ -349,6 +362,7 @@ class CountedRows:
         found.classes = None if state["classes"] is None else label_values("classes", state["classes"])
         found.score_names = state["score_names"]
         found.score_type, found.derived = np.dtype(state["score_type"]), str(state["derived"])
+        found.disagreement = Disagreement(*state["disagreement"])
         found.table, found.bins = LabelTable.of(state["table"]), ScoreBins().load(state["bins"])
         found.values = {name: found._bins_of(name).load(one) for name, one in state["values"].items()}
         found.pairs.load(state["pairs"])

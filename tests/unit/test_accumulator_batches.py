@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -197,3 +198,28 @@ def test_several_threads_may_update_one_accumulator(monkeypatch, score):
     expected = jaxci.evaluate(y == 1, **given, metrics=metrics)[metrics[0]].estimate
     assert accumulator.n == accumulator.finalize().n == 6000
     assert pickle.loads(pickle.dumps(accumulator)).finalize()[metrics[0]].estimate == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_predictions_that_scores_speak_against_are_told_however_many_rows_there_are(monkeypatch, n_classes):
+    monkeypatch.setattr("jaxci.api.accumulator.LARGEST", 100)
+    rng = np.random.default_rng(11)
+    y = rng.integers(0, n_classes, 900)
+    scores = rng.dirichlet(np.ones(n_classes), 900) + np.eye(n_classes)[y]
+    scores /= scores.sum(axis=1, keepdims=True)
+    guess = (scores.argmax(axis=1) + (np.arange(900) % 10 == 0)) % n_classes
+    scores = scores[:, 1] if n_classes == 2 else scores
+    named = {"metrics": ["accuracy", "roc_auc" if n_classes == 2 else "log_loss"], "rng": 0}
+    (expected,) = [text for text in jaxci.evaluate(y, guess, scores, **named).warnings if "y_pred is not" in text]
+    assert " in 90 of 900 rows (10.0%)" in expected
+    parts = []
+    for rows in (slice(0, 450), slice(450, 900)):
+        parts.append(jaxci.Accumulator(**named, max_rows=100))
+        for batch in np.array_split(np.arange(900)[rows], 7):
+            parts[-1].update(y[batch], guess[batch], scores[batch], ids=batch)
+    state = json.loads(json.dumps(parts[1].state_dict(), default=np.ndarray.tolist))
+    whole = parts[0].merge(jaxci.Accumulator(**named, max_rows=100).load(state))
+    assert whole.finalize().warnings.count(expected) == 1
+    agreeing = jaxci.Accumulator(**named, max_rows=100)
+    agreeing.update(y, (guess - (np.arange(900) % 10 == 0)) % n_classes, scores, ids=np.arange(900))
+    assert not [text for text in agreeing.finalize().warnings if "y_pred is not" in text]

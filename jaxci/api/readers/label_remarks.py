@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,30 +23,49 @@ that on, look like numbers to predict: predictions that are wrong classes are no
 """
 
 
-def of_disagreement(codes: np.ndarray, scores: np.ndarray, columns: np.ndarray) -> list[tuple[str, str]]:
-    """Remark on predictions ``codes`` (n,) that are often not the class with the highest score (n, K)."""
-    apart = scores[np.arange(len(codes)), codes] < scores.max(axis=1)
-    taken = f"columns of y_score are taken in the order {shown(columns)}"
-    return _of_apart(apart, "y_pred is not the class with the highest y_score", taken)
+class Disagreement(NamedTuple):
+    """How many of some rows have another predicted label than their scores make likely, and how scores were taken.
 
-
-def of_disagreement_with_one(codes: np.ndarray, scores: np.ndarray, positive: Any) -> list[tuple[str, str]]:
-    """Remark on predictions ``codes`` (n,) that are often not the likelier class by probabilities (n,) of class 1.
-
-    Nothing is said of scores outside [0, 1]: from which on they speak for class 1 is unknown.
+    ``what`` is empty where scores do not tell.
     """
-    if scores.min() < 0 or scores.max() > 1:
-        return []
-    apart = np.where(codes == 1, scores < LIKELIER, scores > LIKELIER)
-    taken = f"y_score is taken for the probability of {shown(positive)}, and {LIKELIER} for the threshold"
-    return _of_apart(apart, "y_pred is not the class that y_score makes likelier", taken)
 
+    apart: int = 0
+    rows: int = 0
+    what: str = ""
+    taken: str = ""
 
-def _of_apart(apart: np.ndarray, what: str, taken: str) -> list[tuple[str, str]]:
-    """Return the remark on rows ``apart`` (n,) where these are many."""
-    if apart.mean() <= MOST_APART:
-        return []
-    return [("any", f"{what} in {apart.sum()} of {len(apart)} rows ({apart.mean():.1%}); {taken}")]
+    @classmethod
+    def of(cls, codes: np.ndarray, scores: np.ndarray, columns: np.ndarray) -> Disagreement:
+        """Compare predictions ``codes`` (n,) with the class of the highest score (n, K)."""
+        apart = scores[np.arange(len(codes)), codes] < scores.max(axis=1)
+        taken = f"columns of y_score are taken in the order {shown(columns)}"
+        return cls(int(apart.sum()), len(apart), "y_pred is not the class with the highest y_score", taken)
+
+    @classmethod
+    def with_one(cls, codes: np.ndarray, scores: np.ndarray, positive: Any) -> Disagreement:
+        """Compare predictions ``codes`` (n,) with the likelier class by probabilities (n,) of class 1.
+
+        Scores outside [0, 1] do not tell: from which on they speak for class 1 is unknown.
+        """
+        if scores.min() < 0 or scores.max() > 1:
+            return cls(rows=len(scores))
+        apart = np.where(codes == 1, scores < LIKELIER, scores > LIKELIER)
+        taken = f"y_score is taken for the probability of {shown(positive)}, and {LIKELIER} for the threshold"
+        return cls(int(apart.sum()), len(apart), "y_pred is not the class that y_score makes likelier", taken)
+
+    def joined(self, other: Disagreement) -> Disagreement:
+        """Return that of these rows and others together."""
+        if not (self.rows and other.rows):
+            return self if self.rows else other
+        rows = self.rows + other.rows
+        told = self.what and other.what
+        return Disagreement(self.apart + other.apart, rows, self.what, self.taken) if told else Disagreement(rows=rows)
+
+    def remarks(self) -> list[str]:
+        """Return what is to be said where the rows are many."""
+        if not self.what or self.apart <= MOST_APART * self.rows:
+            return []
+        return [f"{self.what} in {self.apart} of {self.rows} rows ({self.apart / self.rows:.1%}); {self.taken}"]
 
 
 def of_hard_labels(scores: Mapping[str, np.ndarray]) -> list[tuple[str, str]]:

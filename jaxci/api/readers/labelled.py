@@ -12,8 +12,7 @@ import numpy as np
 from jaxci.api.readers.arrays import as_floats, check_lengths, in_numpy
 from jaxci.api.readers.categories import ordered_categories
 from jaxci.api.readers.label_remarks import (
-    of_disagreement,
-    of_disagreement_with_one,
+    Disagreement,
     of_hard_labels,
     of_near_labels,
     of_strange_labels,
@@ -116,6 +115,8 @@ class Labelled:
         Machine epsilon of the type that scores came in.
     remarks : tuple of pairs of str
         What they concern ("any" metric, "binary" or "ranking" ones, readers of "y_pred" or "y_score"), and the text.
+    disagreement : Disagreement
+        In how many rows predictions are not what scores make likely: among the remarks where these are many.
     """
 
     codes: dict[str, np.ndarray]
@@ -124,6 +125,7 @@ class Labelled:
     classes: np.ndarray
     eps: dict[str, float]
     remarks: tuple[tuple[str, str], ...]
+    disagreement: Disagreement
 
     @classmethod
     def of(
@@ -177,14 +179,16 @@ class Labelled:
                 text = f"the two columns of {name} are no probabilities: rows are ranked by their difference"
                 remarks.append(("y_score", text))
         remarks += of_hard_labels(read)
+        apart = Disagreement()
         if len(classes) > 1 and "y_pred" in codes and "y_score" in given:
             if given["y_score"].ndim == 1:
-                remarks += of_disagreement_with_one(codes["y_pred"], given["y_score"], classes[1])
+                apart = Disagreement.with_one(codes["y_pred"], given["y_score"], classes[1])
             else:
                 step = 1 if positive == 1 else -1  # from the order of the columns to that of the codes
-                remarks += of_disagreement(codes["y_pred"], given["y_score"][:, ::step], classes[::step])
+                apart = Disagreement.of(codes["y_pred"], given["y_score"][:, ::step], classes[::step])
+        remarks += [("any", text) for text in apart.remarks()]
         eps = {name: _epsilon(x) for name, x in scores.items()}
-        return cls(codes, given, read, classes, eps, tuple(remarks))
+        return cls(codes, given, read, classes, eps, tuple(remarks), apart)
 
     @property
     def n_classes(self) -> int:
