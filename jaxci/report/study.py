@@ -225,8 +225,9 @@ def _over_distributions(columns: Columns) -> str:
         table[value] = np.array([_three(*one, digits) for one in zip(middle, q1, q3, strict=True)])
         headings[value] = f"{heading}, median (quartiles)"
     simulated = "mean" in table and bool(np.any(mean["coverage_error"] > 0))
+    grouped = simulated and any(" " in text for text in columns["covered_by_group"].tolist())
     told = "The error of a mean heeds that distributions share resamples: it comes from the variance between groups."
-    return (said(told) if simulated else "") + listing(table, headings)
+    return (said(told) if grouped else "") + listing(table, headings)
 
 
 def _infinite(columns: Columns) -> str:

@@ -215,6 +215,14 @@ def test_the_verdict_comes_first_the_design_is_folded_and_1_less_p_is_told_once(
     assert shown.index('<ul class="verdict">') < shown.index("<figure")
 
 
+@pytest.mark.parametrize("n_groups", [1, 4])
+def test_the_error_of_a_mean_is_said_to_come_from_groups_where_there_are_several(tmp_path, n_groups):
+    laws = {"a": stats.norm(), "b": stats.uniform()}
+    study = Study(laws, ["mean"], ["z"], [10], n_replications=40, n_resamples=99, n_groups=n_groups)
+    page = report(study.run(tmp_path / "cells"), tmp_path / "report.html").read_text(encoding="utf-8")
+    assert ("it comes from the variance between groups" in page) == (n_groups > 1)
+
+
 @pytest.fixture(scope="module")
 def wide_page(tmp_path_factory):
     """The report of eight statistics by eight methods, of which some have no interval: its pictures are wide."""
