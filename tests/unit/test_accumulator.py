@@ -310,7 +310,7 @@ ROWS = labelled()
         ),
         (
             lambda: jax.jit(lambda p: jaxci.Accumulator(["accuracy"]).update([0, 1], [p, p]))(1),
-            "y_pred must be an array of values; got .* call Accumulator.update outside",
+            "y_pred must be an array of values; got .* call jaxci outside",
         ),
     ],
 )

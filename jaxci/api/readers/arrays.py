@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import jax
 import numpy as np
 
 from jaxci.checks import shown
@@ -28,6 +29,11 @@ def unmasked(name: str, data: Any) -> np.ndarray:
         raise ValueError(f"{name} must hold no masked values; {_counted(np.ma.getmaskarray(data), 'masked')}")
     try:
         return in_numpy(data)
+    except jax.errors.TracerArrayConversionError:
+        raise TypeError(
+            f"{name} must be an array of values; got {shown(data)}, which has none while JAX traces a function: call "
+            "jaxci outside of it, or in it through jax.debug.callback"
+        ) from None
     except ValueError:
         raise ValueError(f"{name} must be an array with rows of one length; got {shown(data)}") from None
 

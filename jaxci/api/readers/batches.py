@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import jax
 import numpy as np
 
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths
 from jaxci.api.readers.labels import distinct, encode_labels, plain_labels
 from jaxci.api.readers.layout import as_weights
 from jaxci.api.readers.scores import in_label_order, in_name_order
-from jaxci.checks import shown
 from jaxci.statistics.base import Statistic, TableStatistic
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import BinaryRanking
@@ -37,23 +35,12 @@ def stands_for(name: str, row: str) -> bool:
     return row == name or (base != name and row.startswith(f"{base}["))
 
 
-def _concrete(reader: Callable[[str, Any], np.ndarray], name: str, data: Any) -> np.ndarray:
-    """Return what a reader makes of ``data``; refuse tracers, which have no values."""
-    try:
-        return reader(name, data)
-    except jax.errors.TracerArrayConversionError:
-        raise TypeError(
-            f"{name} must be an array of values; got {shown(data)}, which has none while JAX traces a function: call "
-            "Accumulator.update outside of it, or in it through jax.debug.callback"
-        ) from None
-
-
 def read_batch(given: Mapping[str, Any], regression: bool, known: np.ndarray | None) -> dict[str, np.ndarray]:
     """Return the columns of a batch that are ``given``, checked; labels are among the ``known`` ones, if any."""
     readers = {"y_score": lambda name, x: as_array(name, x), "sample_weight": as_weights}
     labels = as_floats if regression else plain_labels
     columns = {
-        name: _concrete(readers.get(name, plain_labels if name in ("groups", "ids") else labels), name, x)
+        name: readers.get(name, plain_labels if name in ("groups", "ids") else labels)(name, x)
         for name, x in given.items()
         if x is not None or name == "y_true"
     }
