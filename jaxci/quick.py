@@ -20,21 +20,27 @@ OPTIONS: dict[str, Any] = {
 }
 """XLA's settings for a CPU with which it optimizes little."""
 MOST_ROWS = 1 << 14
-"""Length of the longest array up to which a program is compiled quickly: of more rows it runs for too long."""
+"""Rows up to which a program is compiled quickly: of more it runs for too long."""
 
 
-def quick(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the compiled ``function`` of arrays, to be called on the host: optimized where they are long.
+def longest(*arguments: Any) -> int:
+    """Return the length of the longest array."""
+    return max((max(np.shape(x), default=1) for x in jax.tree.leaves(arguments)), default=1)
 
-    It is the same on an accelerator, and where XLA does not know :data:`OPTIONS`, as ``jax.jit`` makes it.
+
+def quick(function: Callable[..., Any], rows: Callable[..., int] = longest) -> Callable[..., Any]:
+    """Return the compiled ``function`` of arrays, to be called on the host: optimized where it has many ``rows``.
+
+    It is the same on an accelerator, and where XLA does not know :data:`OPTIONS`, as ``jax.jit`` makes it. The last bit
+    of what it returns may depend on how it was compiled: what must be equal needs as many ``rows``.
     """
     optimized = jax.jit(function)
     quickly = jax.jit(function, compiler_options=OPTIONS)
 
     @functools.wraps(function)
     def compiled(*arguments: Any) -> Any:
-        longest = max((max(np.shape(x), default=1) for x in jax.tree.leaves(arguments)), default=1)
-        return (quickly if longest <= MOST_ROWS and _on_cpu() and _known() else optimized)(*arguments)
+        few = rows(*arguments) <= MOST_ROWS
+        return (quickly if few and _on_cpu() and _known() else optimized)(*arguments)
 
     return compiled
 

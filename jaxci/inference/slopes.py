@@ -103,8 +103,13 @@ def jackknife_error(left_out: Any, multiplicity: Any) -> Any:
     return xp.sqrt((n - 1) / n * xp.sum(multiplicity * centred**2, axis=-1)) * scale
 
 
-slopes = quick(Program.slopes)
+def _units(program: Program) -> int:
+    """Return the number of units: the same for the rows of clusters and for counts of these."""
+    return len(program.multiplicity)
+
+
+slopes = quick(Program.slopes, _units)
 """Values (S,) and derivatives (S, U) of the statistics of a program on its data."""
 
-estimates = quick(Program.estimates)
+estimates = quick(Program.estimates, _units)
 """Values (S,) of the statistics of a program on its data."""
