@@ -28,21 +28,22 @@ def longest(*arguments: Any) -> int:
     return max((max(np.shape(x), default=1) for x in jax.tree.leaves(arguments)), default=1)
 
 
-def quick(function: Callable[..., Any], rows: Callable[..., int] = longest) -> Callable[..., Any]:
-    """Return the compiled ``function`` of arrays, to be called on the host: optimized where it has many ``rows``.
+class Quick:
+    """The compiled ``function`` of arrays, to be called on the host: optimized where it has many ``rows``.
 
     It is the same on an accelerator, and where XLA does not know :data:`OPTIONS`, as ``jax.jit`` makes it. The last bit
     of what it returns may depend on how it was compiled: what must be equal needs as many ``rows``.
     """
-    optimized = jax.jit(function)
-    quickly = jax.jit(function, compiler_options=OPTIONS)
 
-    @functools.wraps(function)
-    def compiled(*arguments: Any) -> Any:
-        few = rows(*arguments) <= MOST_ROWS
-        return (quickly if few and _on_cpu() and _known() else optimized)(*arguments)
+    def __init__(self, function: Callable[..., Any], rows: Callable[..., int] = longest) -> None:
+        self.optimized, self.quickly = jax.jit(function), jax.jit(function, compiler_options=OPTIONS)
+        self.rows = rows
+        functools.update_wrapper(self, function)
 
-    return compiled
+    def __call__(self, *arguments: Any) -> Any:
+        """Return what the function returns."""
+        few = self.rows(*arguments) <= MOST_ROWS
+        return (self.quickly if few and _on_cpu() and _known() else self.optimized)(*arguments)
 
 
 def _on_cpu() -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxci.inference.request import Entry
 from jaxci.inference.table_laws import table_of
-from jaxci.quick import quick
+from jaxci.quick import Quick
 from jaxci.resampling.count_ratio import CountRatioLaw
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
@@ -39,7 +39,7 @@ def ordered_values_of(entry: Entry, sample: Sample) -> np.ndarray:
     return np.sort(entry.statistic.ordered_values(sample))
 
 
-@quick
+@Quick
 def _counted(statistic: Any, table: jax.Array) -> Any:
     return statistic.count_ratio(table)
 

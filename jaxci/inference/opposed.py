@@ -13,7 +13,7 @@ from jaxci.inference.program import of_sample
 from jaxci.inference.slopes import slopes
 from jaxci.intervals.adjusted_wald import Adjusted
 from jaxci.intervals.unseen import unseen_variance
-from jaxci.quick import quick
+from jaxci.quick import Quick
 from jaxci.statistics.base import TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
@@ -115,6 +115,6 @@ def _rounded(value: float) -> float:
     return 0.0 if abs(value) <= NOISE else value
 
 
-@quick
+@Quick
 def _of_table(statistic: Any, known: Any, sums: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jax.value_and_grad(lambda sums: statistic.from_sums(known, sums))(sums)

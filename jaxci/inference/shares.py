@@ -16,7 +16,7 @@ from jaxci.inference.table_laws import shares_of, shares_of_units, table_of
 from jaxci.intervals.clusters import ClusterSums
 from jaxci.intervals.mover import shares_by_weight, shares_in_clusters
 from jaxci.intervals.weighted_proportion import Weighing, rows_in_effect
-from jaxci.quick import quick
+from jaxci.quick import Quick
 from jaxci.statistics.base import Shares, TableStatistic, is_proportion
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sums import Cells
@@ -84,7 +84,7 @@ def shares_that_tell(statistic: TableStatistic, cells: Cells, layout: Layout) ->
     return shares_in_clusters(alike, ClusterSums(*(np.asarray(x, float)[None] for x in sums)), alike.trials)
 
 
-@quick
+@Quick
 def _successes(statistics: Sequence[Any], table: jax.Array) -> jax.Array:
     return jnp.stack([jnp.stack(statistic.successes(table)) for statistic in statistics])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from jaxci.inference.program import Program
-from jaxci.quick import quick
+from jaxci.quick import Quick
 from jaxci.special import mean_of, namespace, unit
 
 
@@ -108,8 +108,8 @@ def _units(program: Program) -> int:
     return len(program.multiplicity)
 
 
-slopes = quick(Program.slopes, _units)
+slopes = Quick(Program.slopes, _units)
 """Values (S,) and derivatives (S, U) of the statistics of a program on its data."""
 
-estimates = quick(Program.estimates, _units)
+estimates = Quick(Program.estimates, _units)
 """Values (S,) of the statistics of a program on its data."""

@@ -19,7 +19,7 @@ from jaxci.intervals.capabilities import (
     is_ratio_difference,
     is_share_difference,
 )
-from jaxci.quick import quick
+from jaxci.quick import Quick
 from jaxci.resampling.class_means import mean_of_class_means
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import discrete
@@ -51,7 +51,7 @@ def table_of(prepared: Any, layout: Layout) -> np.ndarray:
     return table.reshape(prepared.shape)
 
 
-@quick
+@Quick
 def shares_of(statistic: Any, table: jax.Array) -> Any:
     """Return the proportions that a statistic averages."""
     return statistic.shares(table)

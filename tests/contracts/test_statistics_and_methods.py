@@ -105,7 +105,8 @@ def check(row, method, level=0.95):
     if method == "proper_bayesian":  # that of a proportion of independent rows is known
         draws = row.bootstrap_distribution is not None
         assert draws or has_beta_law(statistic)
-    assert row.n_resamples == (RESAMPLES if draws else 0)
+    of_its_own = METHODS[method]().own_resamples > 0
+    assert row.n_resamples == (RESAMPLES if draws or of_its_own else 0)
     assert (row.bootstrap_distribution is not None) == draws
     assert row.statistic in str(row)
     assert decode(row.to_dict()["method"], METHODS, key="name") == row.method

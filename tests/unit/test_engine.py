@@ -698,14 +698,15 @@ def test_data_of_similar_size_share_one_compiled_chunk(name):
     estimates(first)
     if smooth:
         slopes(first)
-    before = _chunk._cache_size(), estimates._cache_size(), slopes._cache_size()
+    programs = (_chunk, estimates.quickly, estimates.optimized, slopes.quickly, slopes.optimized)
+    before = [program._cache_size() for program in programs]
     for n, seed in ((97, 1), (100, 0), (104, 0)):
         other, scheme = _programs_of(n, seed)[name]
         replicate(other, scheme, jax.random.key(seed), 50)
         estimates(other)
         if smooth:
             slopes(other)
-    assert (_chunk._cache_size(), estimates._cache_size(), slopes._cache_size()) == before
+    assert [program._cache_size() for program in programs] == before
 
 
 def test_a_users_function_is_not_retraced_for_data_of_similar_size():

@@ -7,7 +7,7 @@ import pytest
 
 from jaxci import quick as module
 from jaxci.inference import slopes
-from jaxci.quick import MOST_ROWS, quick
+from jaxci.quick import MOST_ROWS, Quick
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def asked(monkeypatch):
 
 
 def test_few_rows_are_computed_by_a_program_that_compiles_quickly_and_many_by_an_optimized_one(asked):
-    total = quick(lambda data: jnp.sum(data["x"]) + data["y"])
+    total = Quick(lambda data: jnp.sum(data["x"]) + data["y"])
     for rows in (1, MOST_ROWS, MOST_ROWS + 1):
         assert total({"x": np.ones((2, rows)), "y": 1.0}) == 2 * rows + 1
     assert asked == [module.OPTIONS, module.OPTIONS, None]
@@ -40,7 +40,7 @@ def test_few_rows_are_computed_by_a_program_that_compiles_quickly_and_many_by_an
 @pytest.mark.parametrize("name", ["_known", "_on_cpu"])
 def test_what_xla_or_the_device_does_not_know_is_not_asked_for(asked, monkeypatch, name):
     monkeypatch.setattr(module, name, lambda: False)
-    assert quick(jnp.sum)(np.ones(3)) == 3
+    assert Quick(jnp.sum)(np.ones(3)) == 3
     assert asked == [None]
 
 
