@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from jaxci.api.asked import Asked
+from jaxci.api.counted_features import CountedFeatures
 from jaxci.api.poisson_replicates import PoissonReplicates
 from jaxci.api.rank_replicates import TOO_MANY_SUMS, RankReplicates
 from jaxci.api.readers.batches import of_binary_scores
@@ -63,6 +64,8 @@ class CountedRows:
         Row values of metrics that are means, or quantiles.
     pairs : ValueBins
         Targets and predictions.
+    features : CountedFeatures
+        Of rows in clusters, where means, quantiles or functions of sums are asked for.
     weighted : bool
         Whether rows differ in weight.
     weights : WeightSums
@@ -83,16 +86,17 @@ class CountedRows:
         self.table, self.bins = LabelTable(), ScoreBins()
         self.values: dict[str, ValueBins] = {}
         self.pairs = ValueBins(2)
+        self.features = CountedFeatures()
         self.weights = WeightSums()
         self.poisson: PoissonReplicates | None = None
 
     @property
     def kept(self) -> str:
         """What is kept."""
-        cells = sum(len(one.counts) for one in (*self.values.values(), self.pairs))
-        ranked = 0 if self.poisson is None else self.poisson.ranks.n_bins
-        counted = {"counts of labels": len(self.table.counts), "bins of scores": len(self.bins.keys) + ranked}
-        counted["cells of values"] = cells
+        cells = sum(len(one.counts) for one in (*self.values.values(), self.pairs)) + self.features.n_cells
+        bins = len(self.bins.keys) + len(self.features.scores.keys)
+        bins += 0 if self.poisson is None else self.poisson.ranks.n_bins
+        counted = {"counts of labels": len(self.table.counts), "bins of scores": bins, "cells of values": cells}
         found = [f"{many} {what}" for what, many in counted.items() if many]
         if self.poisson is not None:
             found.append(f"sums of {len(self.poisson.weights) - 1} Poisson resamples")
@@ -264,6 +268,8 @@ class CountedRows:
             self.values.setdefault(name, self._bins_of(name)).add(found[:, None], groups, mistaken.get(name), weights)
         if pair.shape[1]:
             self.pairs.add(pair, groups, weights=weights)
+        if groups is not None and any(map(self.by, ("values", "quantiles", "pairs"))):
+            self.features.add(sample, groups)
         if self.by("bins"):
             self.bins.add(sample.y_true, sample.y_score.astype(np.float64))
         if weights is not None:
@@ -330,6 +336,7 @@ class CountedRows:
         for name, found in other.values.items():
             self.values.setdefault(name, self._bins_of(name)).merge(found)
         self.pairs.merge(other.pairs)
+        self.features.merge(other.features)
         self.weights.merge(other.weights)
         if self.poisson is not None and other.poisson is not None:
             self.poisson.merge(other.poisson)
@@ -349,6 +356,7 @@ class CountedRows:
             "bins": self.bins.state(),
             "values": {name: one.state() for name, one in self.values.items()},
             "pairs": self.pairs.state(),
+            "features": self.features.state(),
             "weights": self.weights.state(),
             "poisson": None if self.poisson is None else self.poisson.state(),
         }
@@ -366,6 +374,7 @@ class CountedRows:
         found.table, found.bins = LabelTable.of(state["table"]), ScoreBins().load(state["bins"])
         found.values = {name: found._bins_of(name).load(one) for name, one in state["values"].items()}
         found.pairs.load(state["pairs"])
+        found.features.load(state["features"])
         found.weights = WeightSums.of(state["weights"])
         if state["poisson"] is not None:
             found.poisson = PoissonReplicates.of(state["poisson"], found._resamples().ranks)

@@ -22,6 +22,7 @@ from jaxci.inference.remarks import few_clusters, layout_remarks, missing_kind, 
 from jaxci.inference.replicated import Replicated, intervals_from
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
+from jaxci.intervals.cards import Features
 from jaxci.results import EvaluationTable, IntervalResult
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
@@ -54,31 +55,38 @@ class CountedTables:
     def _all(self) -> list[EvaluationTable]:
         how = self.how
         if self.rows.resampled and self.rows.poisson is not None:
-            return [self._of_poisson(), *self._of_quantiles()]
+            return [self._of_poisson(), *self._of_quantiles(how)]
         if self.rows.weighted and self.rows.weights.n < 2:
             raise ValueError(
                 f"at least 2 observations of a weight above 0 are needed for an interval; got {self.rows.weights.n}"
             )
         if self.rows.resampled:
-            return self._of_quantiles()
+            return self._of_quantiles(how)
         parts = []
         if self.rows.table.counts:
             parts.append(self._of_labels())
         if self.rows.by("bins"):
             parts.append(self._of_bins())
+        how = how._replace(features=self._features())
         for name, statistic in self.rows.settled("values"):
             parts.append(table_of_mean(name, statistic, self.rows.values[name], how))
-        parts += self._of_quantiles()
+        parts += self._of_quantiles(how)
         if self.rows.by("pairs"):
             parts.append(table_of_pairs(self.rows.by("pairs"), self.rows.pairs, how))
         if self.rows.poisson is not None:
             parts.append(self._of_poisson())
         return self._with_design_effect(parts) if self.rows.asked.groups else parts
 
-    def _of_quantiles(self) -> list[EvaluationTable]:
+    def _features(self) -> Features | None:
+        """Return the features of rows in clusters whose predictions or scores were counted; None of others."""
+        if self.rows.features.empty:
+            return None
+        return self.rows.features.in_clusters(self.rows.values.get(ERRORS), self.how.weights)
+
+    def _of_quantiles(self, how: How) -> list[EvaluationTable]:
         """Return the quantiles of row values."""
         rows = self.rows
-        return [table_of_quantile(name, one, rows.values[name], self.how) for name, one in rows.settled("quantiles")]
+        return [table_of_quantile(name, one, rows.values[name], how) for name, one in rows.settled("quantiles")]
 
     def _of_labels(self) -> EvaluationTable:
         """Return the metrics of a confusion table."""

@@ -20,6 +20,7 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import layout_remarks
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
+from jaxci.intervals.cards import Features
 from jaxci.records import record
 from jaxci.results import EvaluationTable
 from jaxci.statistics.base import Statistic
@@ -86,12 +87,16 @@ def check_squares(what: str, values: np.ndarray) -> None:
 
 
 class How(NamedTuple):
-    """How intervals are asked for, and of rows of which weights; None where they do not differ."""
+    """How intervals are asked for, and of rows of which weights; None where they do not differ.
+
+    ``features`` are those of rows in clusters; None of others.
+    """
 
     method: Any
     settings: Settings
     source: Randomness
     weights: WeightSums | None
+    features: Features | None = None
 
 
 def check_powers(weights: np.ndarray) -> None:
@@ -115,6 +120,7 @@ def laid_out(sample: Sample, rows: Points, weights: WeightSums | None) -> tuple[
 
 def counted(requests: Sequence[Request], sample: Sample, layout: Layout, how: How) -> EvaluationTable:
     """Return the table of rows that are counted."""
+    layout = dataclasses.replace(layout, features=how.features)
     found = intervals(requests, sample, layout, how.settings, how.source)
     return EvaluationTable(tuple(found), layout.n, how.source.record, tuple(layout_remarks(layout)))
 

@@ -307,7 +307,8 @@ def _card_of(statistic: Statistic, sample: Sample, layout: Layout, n_resamples: 
     known = cards().names
     if layout.units is None:
         return name_on_cards(statistic, known)
-    if sample.n_classes > 2 and not _is_share(statistic):  # what is simulated of clusters has two classes
+    classes = sample.n_classes if layout.features is None else layout.features.classes
+    if classes > 2 and not _is_share(statistic):  # what is simulated of clusters has two classes
         return None
     if ranks_many(statistic, layout, n_resamples):
         return None

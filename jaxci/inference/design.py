@@ -94,8 +94,7 @@ def natural_values(statistic: Statistic, sample: Sample) -> np.ndarray:
         If a user's own statistic, without derivatives, reads other columns.
     """
     if sample.y_score is not None and "y_pred" not in statistic.inputs:
-        scores = sample.y_score if sample.y_score.ndim > 1 else np.stack([-sample.y_score, sample.y_score], axis=1)
-        true = scores[np.arange(sample.n), sample.y_true]
+        true = true_scores(sample)
         means = np.bincount(sample.y_true, true, sample.n_classes) / np.maximum(sample.class_sizes, 1)
         return true - means[sample.y_true]
     _, values = _natural(sample)
@@ -106,6 +105,12 @@ def natural_values(statistic: Statistic, sample: Sample) -> np.ndarray:
     raise ValueError(
         "groups: how alike rows are is unknown for a function without derivatives of other columns than one"
     )
+
+
+def true_scores(sample: Sample) -> np.ndarray:
+    """Return the score (n,) of the true class of every row; of two classes with one score that, or its negative."""
+    scores = sample.y_score if sample.y_score.ndim > 1 else np.stack([-sample.y_score, sample.y_score], axis=1)
+    return np.asarray(scores[np.arange(sample.n), sample.y_true])
 
 
 def _natural(sample: Sample) -> tuple[str, Any]:

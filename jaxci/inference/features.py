@@ -33,6 +33,8 @@ FEW_LOSSES = 4
 
 def features_of(statistic: Statistic, sample: Sample, layout: Layout) -> Features:
     """Return the features of data by which cards are read."""
+    if layout.features is not None:
+        return layout.features
     found = features_of_rows(statistic, sample)
     if layout.units is None:
         return found
@@ -120,12 +122,21 @@ def features_of_rows(statistic: Statistic, sample: Sample) -> Features:
     n = sample.n if sample.counts is None else float(sample.counts.sum())
     if sample.y_true is None or statistic.task == "regression":  # losses of counted rows are values, too
         values = sample.values if sample.y_true is None else sample.y_true - sample.y_pred
-        values = values[: sample.n]
-        if not (values != values[0]).any():  # nothing is known of their law
-            return Features(n)
-        skewness, kurtosis = shape_of(values, sample.counts)
-        return Features(n, skewness=float(skewness), kurtosis=float(kurtosis))
-    sizes = sample.class_sizes
-    rarest = float(sizes.min() if sample.n_classes == 2 else sizes[sizes > 0].min())
+        return features_of_values(values[: sample.n], sample.counts)
     errors = sample.wrong if "y_pred" in statistic.inputs else sample.misranked
+    return features_of_classes(n, sample.class_sizes, errors)
+
+
+def features_of_values(values: np.ndarray, counts: np.ndarray | None) -> Features:
+    """Return the features of independent values, or errors of a regression, (n,), each ``counts`` times."""
+    n = len(values) if counts is None else float(counts.sum())
+    if not (values != values[0]).any():  # nothing is known of their law
+        return Features(n)
+    skewness, kurtosis = shape_of(values, counts)
+    return Features(n, skewness=float(skewness), kurtosis=float(kurtosis))
+
+
+def features_of_classes(n: float, sizes: np.ndarray, errors: float) -> Features:
+    """Return the features of n independent rows of classes of ``sizes`` (K,), of which ``errors`` are wrong."""
+    rarest = float(sizes.min() if len(sizes) == 2 else sizes[sizes > 0].min())
     return Features(n, max(2, int(np.count_nonzero(sizes))), rarest, errors)

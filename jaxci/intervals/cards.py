@@ -325,6 +325,7 @@ def name_on_cards(statistic: Statistic, known: Collection[str]) -> str | None:
         return SHARE if SHARE in known else None
     if is_mean_of_values(statistic) and np.isfinite(statistic.bounds).any():
         return BOUNDED_MEAN if BOUNDED_MEAN in known and np.isfinite(statistic.bounds).all() else None
+    statistic = statistic.of_rows
     mine = repr(settings(statistic))
     for name, metric in METRICS.items():
         if type(metric) is not type(statistic) or SAME.get(name, name) not in known:

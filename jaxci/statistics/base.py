@@ -112,6 +112,11 @@ class Statistic(abc.ABC):
         """The same score of two classes, where it is that of one class of several, and that class; None of others."""
         return None
 
+    @property
+    def of_rows(self) -> Statistic:
+        """The statistic of rows that are all known, where this one reads what was kept of them."""
+        return self
+
     def scaling(self, prepared: Any) -> Scaling:
         """Return the map from the core, which :meth:`replicates` gives, to the statistic: the identity."""
         return Scaling(0.0, 1.0)

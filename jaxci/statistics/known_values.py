@@ -19,6 +19,11 @@ class _OfKnown(Statistic):
     statistic: Any
 
     @property
+    def of_rows(self) -> Statistic:
+        """What the row values are of."""
+        return self.statistic
+
+    @property
     def task(self) -> str:  # type: ignore[override]
         """Kind of target."""
         return self.statistic.task

@@ -65,6 +65,8 @@ class Layout:
         How many equal observations each of m rows stands for, ``n`` in all; None: each is one. Units are then of rows.
     case_weights : CaseWeights or None
         What is known of the weights of such observations, where they differ.
+    features : tuple of float or None
+        What is known of which simulated designs such observations are like; None: their rows tell.
     """
 
     n: int
@@ -73,13 +75,14 @@ class Layout:
     row_weights: np.ndarray | None = None
     counts: np.ndarray | None = None
     case_weights: CaseWeights | None = None
+    features: Any = None
 
     @functools.cached_property
     def _content(self) -> tuple[Any, ...]:
         of_rows = [self.units, self.strata, self.row_weights, self.counts]
         if self.case_weights is not None:
             of_rows += [np.array(self.case_weights[:2]), self.case_weights.powers]
-        return self.n, *(None if x is None else np.ascontiguousarray(x).tobytes() for x in of_rows)
+        return self.n, self.features, *(None if x is None else np.ascontiguousarray(x).tobytes() for x in of_rows)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layout) and self._content == other._content

@@ -331,7 +331,7 @@ def test_negative_weights_are_refused_however_many_rows_have_passed(names):
         with pytest.raises(ValueError, match=r"^sample_weight must not be negative; got -1 in row 2$"):
             found.update(**bad)
         assert pickle.dumps(found.state_dict()) == before
-    assert found.kept.startswith("sums of 19 Poisson resamples" if "ids" in names else "60000 cells of values")
+    assert found.kept.startswith("sums of 19 Poisson resamples" if "ids" in names else "90000 cells of values")
 
 
 def test_batches_of_a_scan_come_through_a_callback():

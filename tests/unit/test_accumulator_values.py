@@ -124,6 +124,40 @@ def test_clusters_in_one_cell_each_give_the_result_of_all_rows(monkeypatch, rows
     check_close(found.finalize(method), expected)
 
 
+def in_few_clusters(kind: str) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Return rows of clusters that lie apart, for which the cards tell methods apart, and metrics."""
+    rng, n = np.random.default_rng(5), 4_800
+    clusters = 12 if kind in ("errors", "two classes") else 8
+    groups = np.arange(n) * clusters // n
+    apart = rng.normal(size=(clusters, 3))[groups]
+    if "errors" in kind:
+        y = rng.normal(5, 1, n)
+        errors = rng.lognormal(0, 1.5, n) if "heavy" in kind else rng.standard_t(3, n)
+        rows = {"y_true": y, "y_pred": y + errors * np.exp(apart[:, 0] / 2), "groups": groups}
+        return rows, ["mean_squared_error", "root_mean_squared_error", "mean_absolute_error", "median_absolute_error"]
+    n_classes = 3 if kind == "three classes" else 2
+    y = rng.integers(0, n_classes, n)
+    scores = (apart + rng.normal(size=(n, 3)))[:, :n_classes]
+    scores[np.arange(n), y] += 8 if "few" in kind else 1
+    scores = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    return {"y_true": y, "y_score": scores if n_classes > 2 else scores[:, 1], "groups": groups}, CLASSES[1:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["errors", "heavy errors", "two classes", "two classes, few wrong", "three classes"])
+def test_the_interval_that_is_chosen_in_few_clusters_is_that_of_all_rows(kind):
+    rows, metrics = in_few_clusters(kind)
+    parts = np.array_split(np.random.default_rng(0).permutation(len(rows["y_true"])), 3)
+    found = merged(accumulated(rows, metrics, parts))
+    state = pickle.loads(pickle.dumps(found.state_dict()))
+    loaded = jaxci.Accumulator(metrics, n_resamples=199, groups=True, rng=SEED, max_rows=20).load(state)
+    expected = jaxci.evaluate(**rows, metrics=metrics, n_resamples=199, rng=SEED)
+    for one in (found, loaded):
+        table = one.finalize()
+        check_close(table, expected, rtol=1e-8)
+        assert [row.reason for row in table] == [row.reason for row in expected]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_intervals_reach_as_far_as_mistakes_that_were_not_seen(n_classes):
