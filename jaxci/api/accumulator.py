@@ -70,8 +70,9 @@ class Accumulator:
     the batches and the order of merging; each metric says by how much its estimate can differ from that of all rows. Of
     means of row values (errors of a regression, log loss and Brier score) and smooth functions of targets and
     predictions (R2, explained variance, Pearson's correlation) moments are kept in at most 65,536 cells, or one for
-    every cluster: the estimate, and of clusters, weighted or not, the result, is that of all rows. The median of errors
-    is read from the same cells, with a bound, whatever weights and clusters. With ``sample_weight`` and no clusters
+    every cluster: the estimate, and of clusters, weighted or not, the result, is that of all rows; of these the errors,
+    or the scores of the true classes, are kept the same way, by which intervals are chosen. The median of errors is
+    read from the same cells, with a bound, whatever weights and clusters. With ``sample_weight`` and no clusters
     means and functions, and metrics of a confusion table, are then resampled as rows pass: the Poisson bootstrap,
     whose weights follow from ``rng`` and ``ids``, or clusters. So are ranks of several classes, clusters or weighted
     rows, from weights by score and class in bins, with a bound, and expected calibration errors of such; of root mean
