@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import Any
 
 import jax
@@ -216,13 +215,6 @@ class PairedTable(Paired, TableStatistic):
         """Return the difference of the models' successes on a row of each joint cell (C,), and if it is a trial."""
         a, b, row = self._successes_in_cells(prepared)
         return a - b, row
-
-    def counted_in_table(self, first: tuple[int, ...], second: tuple[int, ...]) -> np.ndarray:
-        """Return :meth:`counted_in_cells` (2, C) of every joint cell of tables of these shapes, observed or not."""
-        sizes = math.prod(first), math.prod(second)
-        one, two = (Cells(None, np.arange(size), shape) for size, shape in zip(sizes, (first, second), strict=True))
-        joint = Cells(None, np.arange(math.prod(sizes)), sizes)
-        return np.stack(self.counted_in_cells(PairedCells(joint, one, two)))
 
     def kinds(self, prepared: PairedCells, counts: np.ndarray) -> np.ndarray:
         """Return how many rows are hits, misses and neither for the first model by what they are for the second (3, 3).
