@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from scipy import special
 
 from jaxci.api.generalization_results import InducerComparison, failure_remark
@@ -231,11 +232,13 @@ def rank_inducers(
         Pair(names[a], names[b], of.estimate, of.low, of.high, p, float(q))
         for (a, b), of, p, q in zip(numbers, results, pvalues, adjusted, strict=True)
     ]
+    alone, lost = _on_common_splits(found)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JaxciWarning)
-        single = [task.kept(one).interval(method, confidence_level=level, **options) for one in found]
+        single = [task.kept(one).interval(method, confidence_level=level, **options) for one in alone]
     for name, one in zip(names, single, strict=True):
         remarks += [f"{name}: {text}" for text in one.warnings if text not in task.said]
+    remarks += lost
     announce(remarks)
     entries = ranked(
         names,
@@ -285,6 +288,26 @@ def _check_paired(method: str, options: Mapping[str, Any]) -> None:
 
 def _apart(a: Outcome, b: Outcome) -> dict[str, Resampled]:
     return {plan: difference(of, b.plans[plan]) for plan, of in a.plans.items()}
+
+
+def _on_common_splits(found: Sequence[Outcome]) -> tuple[list[Outcome], list[str]]:
+    """Return fits less the splits in which another learner failed, so that hard ones count for all, and what is said.
+
+    A learner that failed in every split takes none from the others.
+    """
+    fitted = [one for one in found if any(of.kept.any() for of in one.plans.values())]
+    failed = {plan: ~np.all([one.plans[plan].kept for one in fitted], axis=0) for plan in (fitted or found)[0].plans}
+    if not any(one.any() for one in failed.values()):
+        return list(found), []
+    text = (
+        "the learners are judged on the splits in which all could be fitted: those that some lack may be hard"
+    )
+
+    def of_all(one: Outcome) -> Outcome:
+        plans = {plan: dataclasses.replace(of, failed=~of.kept | failed[plan]) for plan, of in one.plans.items()}
+        return one._replace(plans=plans)
+
+    return [of_all(one) for one in found], [text]
 
 
 def _pvalue(of: LossInterval) -> float:

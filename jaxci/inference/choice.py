@@ -31,7 +31,7 @@ from jaxci.inference.choice_by_rules import (
 )
 from jaxci.inference.choice_of_differences import choose_difference
 from jaxci.inference.choice_of_many_rows import ranks_many
-from jaxci.inference.features import LARGEST, features_of, features_of_rows, strata_are_unlike
+from jaxci.inference.features import LARGEST, features_of, features_of_rows, predictions_count, strata_are_unlike
 from jaxci.inference.standings import (
     Choice,
     best_of,
@@ -149,12 +149,34 @@ NEAR_ONE_COVERED = (
 )
 """What is said of these."""
 
+RARELY_PREDICTED = "what it scores is hardly known, and 95% intervals covered 84% to 100% in simulations of such data"
+"""What is said of a class that is predicted rarely, or never."""
+FEW_PREDICTED = 10
+"""Predictions of a class below which that is said."""
 MISSED = "what they score is hardly known, and 95% intervals covered 87% to 100% in simulations of such data"
 """What is said of classes that have rows but no right prediction."""
 
 
 def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
     """Choose the interval method for ``statistic`` from the data's layout and size, and the rarest class."""
+    found = _chosen(statistic, layout, n_resamples, tails, sample)
+    if found.remark is not None or not predictions_count(statistic, sample):
+        return found
+    return found._replace(remark=_of_rare_predictions(sample))
+
+
+def _of_rare_predictions(sample: Sample) -> str | None:
+    """Say how often the class is predicted that is least of those which have rows; None where all are often."""
+    there = (sample.class_sizes > 0) | (sample.predicted_sizes > 0)
+    least = int(sample.predicted_sizes[there].min())
+    if least >= FEW_PREDICTED:
+        return None
+    times = {0: "never", 1: "once", 2: "twice"}.get(least, f"{least} times")
+    return f"a class is predicted {times}: {RARELY_PREDICTED}"
+
+
+def _chosen(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
+    """Choose by what the data are like, see :func:`choose`."""
     if isinstance(statistic, Paired):
         return choose_difference(statistic, layout, n_resamples, tails, sample)
     if _is_share(statistic) and layout.units is None and layout.row_weights is None and max(tails.sides) < SIDE:
@@ -214,13 +236,14 @@ def _of_missed_classes(
 ) -> Choice | None:
     """Choose for a mean of class scores one of which is 0 for want of a right prediction; None for others.
 
-    Resamples keep that score at 0. Shares of classes have intervals of their own, which are squared and added, but for
-    those of predictions: there may be none of that class.
+    Resamples keep that score at 0. Shares of classes have intervals of their own, which are squared and added, also of
+    predictions of which there is none: nothing is known of these.
     """
     if not (isinstance(statistic, TableStatistic) and statistic.averages_hits) or sample.n_missed_classes == 0:
         return None
     method: Method = SquareAndAdd()
-    if not _adds_classes(statistic, layout):
+    alone = layout.units is None and statistic.averages_proportions
+    if not (_adds_classes(statistic, layout) or (alone and not method.refusal_of_rows(statistic, layout.given))):
         method = ProperBayesian()
         if method.name not in _names(statistic, layout, n_resamples, tails):
             return None
@@ -367,6 +390,8 @@ def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
         return None
     best = best_of(found, ALIKE if layout.units is None else ALIKE_IN_CLUSTERS)
     why = f"{figures(best)} in {best.designs} simulated designs like this ({described(features)})"
+    if predictions_count(statistic, sample):
+        why += ", of classes as they are predicted"
     if layout.strata is not None:
         why += ", of independent rows, which vary more than those in strata"
     other = next((one for one in found if one.method == Percentile.name), best)

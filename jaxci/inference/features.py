@@ -9,7 +9,7 @@ from scipy import special, stats
 
 from jaxci.inference.design import natural_values
 from jaxci.intervals.cards import Features, shape_of
-from jaxci.statistics.base import Statistic
+from jaxci.statistics.base import Statistic, TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.regression import QuadraticStatistic
@@ -124,7 +124,15 @@ def features_of_rows(statistic: Statistic, sample: Sample) -> Features:
         values = sample.values if sample.y_true is None else sample.y_true - sample.y_pred
         return features_of_values(values[: sample.n], sample.counts)
     errors = sample.wrong if "y_pred" in statistic.inputs else sample.misranked
-    return features_of_classes(n, sample.class_sizes, errors)
+    sizes = sample.predicted_sizes if predictions_count(statistic, sample) else sample.class_sizes
+    return features_of_classes(n, sizes, errors)
+
+
+def predictions_count(statistic: Statistic, sample: Sample) -> bool:
+    """Whether the rows predicted as each of several classes are what a statistic has below its line."""
+    if not isinstance(statistic, TableStatistic) or sample.n_classes <= 2:
+        return False
+    return statistic.trials_by_prediction and not statistic.has_fixed_trials
 
 
 def features_of_values(values: np.ndarray, counts: np.ndarray | None) -> Features:

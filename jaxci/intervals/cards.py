@@ -90,7 +90,8 @@ class Features(NamedTuple):
     classes : float
         K.
     rarest : float
-        Rows of the rarest class that has any; of a law its share times n.
+        Rows of the rarest class that has any, of precision those predicted as the class that is least, of more than two
+        classes; of a law the share of the rarest class times n.
     errors : float
         Rows predicted wrong; for scores of two classes n times one less the area under the ROC curve. Of a law the
         share of errors, or the area, that it has.

@@ -288,6 +288,7 @@ class Precision(AveragedStatistic):
 
     proportions: ClassVar[tuple[str, ...]] = ("binary", "class", "micro")
     apart: ClassVar[bool] = True
+    trials_by_prediction: ClassVar[bool] = True
 
     def fraction(self, counts: OneVsRest) -> tuple[jax.Array, jax.Array]:
         """Return TP and TP + FP."""

@@ -340,6 +340,9 @@ class TableStatistic(LinearStatistic):
     trials_by_truth: ClassVar[bool] = False
     """Whether the trials, of the proportion or of those averaged, are all rows of a true class or all but those."""
 
+    trials_by_prediction: ClassVar[bool] = False
+    """Whether the trials, of the proportion or of those averaged, are all rows predicted as a class."""
+
     averages_hits: ClassVar[bool] = False
     """Whether it is the plain mean over classes of scores that are 0 without a right prediction."""
 

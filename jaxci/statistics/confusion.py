@@ -164,10 +164,12 @@ class ConfusionStatistic(TableStatistic, OpposedStatistic):
         """Return the statistic (B,) with rows of every class that are right, and others that are wrong.
 
         Wrong rows of a class are spread over the others as all predictions are. Of more than two classes those that
-        have no row gain none.
+        have no row gain none. Where predictions are what counts below the line, rows are of predicted classes, wrong
+        ones of true classes as all rows are, and those that were never predicted gain some.
         """
-        known = prepared.without_rows()
-        table = known.table(prepared.sums(whole))
+        known, by_prediction = prepared.without_rows(), self.trials_by_prediction
+        observed = known.table(prepared.sums(whole))
+        table = observed.T if by_prediction else observed
         size = table.shape[0]
         other = ~np.eye(size, dtype=bool)
         spread = jnp.where(other, table.sum(axis=0), 0.0)
@@ -176,7 +178,9 @@ class ConfusionStatistic(TableStatistic, OpposedStatistic):
         held, along = unseen.sizes, unseen.together
         sizes = held.all if self.has_fixed_trials else jnp.tile(jnp.asarray(held.of_class), 2)[:, None]
         if size > 2 and not self.has_fixed_trials:
-            sizes = sizes * jnp.tile(table.sum(axis=1) > 0, 2)[:, None]
+            there = table.sum(axis=1) > 0
+            there = there | (table.sum(axis=0) > 0) if by_prediction else there
+            sizes = sizes * jnp.tile(there, 2)[:, None]
         sums = prepared.bank_sums(shared)
         weights = (unseen.weights * sizes).astype(sums.dtype)
         spread = spread.astype(sums.dtype)
@@ -187,7 +191,8 @@ class ConfusionStatistic(TableStatistic, OpposedStatistic):
 
         def score(part: jax.Array) -> jax.Array:
             cells, right, wrong = part[: -2 * size], part[-2 * size : -size], part[-size:]
-            return self.score(known.table(cells) + unseen_table(right, wrong, spread, alike))
+            added = unseen_table(right, wrong, spread, alike)
+            return self.score(known.table(cells) + (jnp.swapaxes(added, 0, 1) if by_prediction else added))
 
         return in_blocks(score, jnp.concatenate([sums, weights]))
 

@@ -112,6 +112,12 @@ class Sample:
         return sizes if self.counts is None else sizes.astype(np.int64)
 
     @functools.cached_property
+    def predicted_sizes(self) -> np.ndarray:
+        """Observations that are predicted as every class (K,), on the host."""
+        sizes = np.bincount(self.y_pred[: self.n], self.counts, self.n_classes)
+        return sizes if self.counts is None else sizes.astype(np.int64)
+
+    @functools.cached_property
     def wrong(self) -> float:
         """Observations whose predicted class is not the true one, on the host."""
         wrong = self.y_true[: self.n] != self.y_pred[: self.n]

@@ -119,3 +119,41 @@ def test_the_command_line_ranks_more_than_two(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "of 3 competitors" in printed
     assert "adjusted by Holm" in printed
+
+
+class FailsWithoutTheOddRow:
+    """The mean of the targets, as scikit-learn's estimators are; fails where the odd row is held out."""
+
+    _estimator_type = "regressor"
+
+    def get_params(self, deep=True):
+        return {}
+
+    def set_params(self, **params):
+        return self
+
+    def fit(self, X, y):
+        if not (X[:, 0] > 50).any():
+            raise RuntimeError("no odd row")
+        self.mean_ = y.mean()
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+def test_a_learner_that_fails_in_hard_splits_is_no_better_for_it():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = 3 * X[:, 1] + rng.normal(size=60) / 2
+    X[7, 0], y[7] = 99, 60
+    learners = {"fails": FailsWithoutTheOddRow(), "ridge": "ridge"}
+    with pytest.warns(
+        jaxci.JaxciWarning, match="judged on the splits in which all could be fitted"
+    ):
+        board = jaxci.rank_inducers(learners, X, y, n_jobs=1, rng=0, progress=False)
+    assert [entry.name for entry in board.entries] == ["ridge", "fails"]
+    assert all(entry.rank_low <= place <= entry.rank_high for place, entry in enumerate(board.entries, 1))
+    with pytest.warns(jaxci.JaxciWarning):
+        pair = jaxci.compare_inducers("ridge", learners["fails"], X, y, n_jobs=1, rng=0, progress=False)
+    assert [entry.estimate for entry in board.entries] == [pair.estimate_a, pair.estimate_b]

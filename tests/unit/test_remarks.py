@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import jaxci
-from jaxci.inference.choice import CLASSES_IN_CLUSTERS, MISSED, NEAR_ONE, NEAR_ONE_COVERED
+from jaxci.inference.choice import CLASSES_IN_CLUSTERS, MISSED, NEAR_ONE, NEAR_ONE_COVERED, RARELY_PREDICTED
 from jaxci.inference.engine import WITHOUT_WIDTH
 from jaxci.inference.left_out import FOUND_IN_CLUSTERS
 from jaxci.inference.remarks import (
@@ -262,6 +262,17 @@ def kept_coverage(name, holds=lambda design: True, metrics=None):
 
 def test_what_is_said_of_classes_without_a_right_prediction_is_what_the_benchmark_found():
     assert kept_coverage("missed_classes") in MISSED
+
+
+def test_what_is_said_of_classes_that_are_predicted_rarely_is_what_the_benchmark_found():
+    assert kept_coverage("rare_predictions", lambda design: "20 times" not in design["design"]) in RARELY_PREDICTED
+    y = np.repeat([0, 1, 2], [280, 80, 40])
+    for times, said in ((0, "never"), (1, "once"), (9, "9 times"), (10, None)):
+        guess = np.where(np.arange(400) < 400 - times, y % 2, 2)
+        told = [text for text in warnings_of("precision_weighted", y, guess) if RARELY_PREDICTED in text]
+        assert told == ([f"a class is predicted {said}: {RARELY_PREDICTED}"] if said else [])
+        assert any("covered" in text for text in warnings_of("precision_macro", y, guess)) or not said
+        assert not any(RARELY_PREDICTED in text for text in warnings_of("recall_weighted", y, guess))
 
 
 @pytest.mark.slow
