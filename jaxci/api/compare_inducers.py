@@ -299,9 +299,7 @@ def _on_common_splits(found: Sequence[Outcome]) -> tuple[list[Outcome], list[str
     failed = {plan: ~np.all([one.plans[plan].kept for one in fitted], axis=0) for plan in (fitted or found)[0].plans}
     if not any(one.any() for one in failed.values()):
         return list(found), []
-    text = (
-        "the learners are judged on the splits in which all could be fitted: those that some lack may be hard"
-    )
+    text = "the learners are judged on the splits in which all could be fitted: those that some lack may be hard"
 
     def of_all(one: Outcome) -> Outcome:
         plans = {plan: dataclasses.replace(of, failed=~of.kept | failed[plan]) for plan, of in one.plans.items()}

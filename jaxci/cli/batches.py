@@ -56,7 +56,7 @@ def data_files(paths: Sequence[Path]) -> list[Path]:
     Raises
     ------
     ValueError
-        If a folder has no file whose name ends as data do.
+        If a folder has no file whose name ends as data do, or a file is named twice, whose rows would count twice.
     """
     known = (*PARQUET, *JSON_LINES, *TEXT)
     found: list[Path] = []
@@ -69,6 +69,12 @@ def data_files(paths: Sequence[Path]) -> list[Path]:
             found += inside
         else:
             found.append(path)
+    seen: dict[Path, Path] = {}
+    for path in found:
+        there = path.resolve()
+        if there in seen:
+            raise ValueError(f"FILE must name every file once, or rows count twice; got {seen[there]} and {path}")
+        seen[there] = path
     return found
 
 

@@ -234,6 +234,15 @@ def test_hidden_files_of_a_folder_are_no_data(tmp_path):
     assert data_files([root]) == [root / "a.parquet", root / "in" / "b.parquet"]
     assert data_files([root]) == sorted(map(Path, dataset.dataset(root, format="parquet").files))
     assert data_files([root / "_d.parquet"]) == [root / "_d.parquet"]  # a file that is named is meant
+    for twice in (
+        [root, root / "a.parquet"],
+        [root / "a.parquet"] * 2,
+        [root / "a.parquet", root / "in" / ".." / "a.parquet"],
+    ):
+        with pytest.raises(
+            ValueError, match=r"FILE must name every file once, or rows count twice; got .*a\.parquet and .*a\.parquet"
+        ):
+            data_files(twice)
 
 
 CHILD = """

@@ -148,9 +148,7 @@ def test_a_learner_that_fails_in_hard_splits_is_no_better_for_it():
     y = 3 * X[:, 1] + rng.normal(size=60) / 2
     X[7, 0], y[7] = 99, 60
     learners = {"fails": FailsWithoutTheOddRow(), "ridge": "ridge"}
-    with pytest.warns(
-        jaxci.JaxciWarning, match="judged on the splits in which all could be fitted"
-    ):
+    with pytest.warns(jaxci.JaxciWarning, match="judged on the splits in which all could be fitted"):
         board = jaxci.rank_inducers(learners, X, y, n_jobs=1, rng=0, progress=False)
     assert [entry.name for entry in board.entries] == ["ridge", "fails"]
     assert all(entry.rank_low <= place <= entry.rank_high for place, entry in enumerate(board.entries, 1))
