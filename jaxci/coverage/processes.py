@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import jax
 import numpy as np
@@ -33,11 +34,18 @@ class Processes:
         return items[self.index :: self.count]
 
     def wait(self, what: str) -> None:
-        """Wait until all processes have come to the same point."""
+        """Wait until all processes have come to the same point.
+
+        Raises
+        ------
+        ConnectionError
+            If one of them has ended.
+        """
         if self.count > 1:
             from jax.experimental import multihost_utils
 
-            multihost_utils.sync_global_devices(what)
+            with _together():
+                multihost_utils.sync_global_devices(what)
 
     def told(self, number: int) -> int:
         """Return the number that the first process gave."""
@@ -45,7 +53,19 @@ class Processes:
             return number
         from jax.experimental import multihost_utils
 
-        return int(multihost_utils.broadcast_one_to_all(np.int32(number)))
+        with _together():
+            return int(multihost_utils.broadcast_one_to_all(np.int32(number)))
+
+
+@contextlib.contextmanager
+def _together() -> Iterator[None]:
+    """Say of what fails between processes that one of them is gone: as when a machine is taken away."""
+    try:
+        yield
+    except (ValueError, RuntimeError) as error:
+        raise ConnectionError(
+            f"another process of this run has ended; start all again, what is finished is kept ({error})"
+        ) from error
 
 
 @dataclasses.dataclass(frozen=True)
