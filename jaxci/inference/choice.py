@@ -160,9 +160,10 @@ MISSED = "what they score is hardly known, and 95% intervals covered 87% to 100%
 def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
     """Choose the interval method for ``statistic`` from the data's layout and size, and the rarest class."""
     found = _chosen(statistic, layout, n_resamples, tails, sample)
-    if found.remark is not None or not predictions_count(statistic, sample):
+    if not predictions_count(statistic, sample) or (statistic.averages_hits and sample.n_missed_classes):
         return found
-    return found._replace(remark=_of_rare_predictions(sample))
+    rare = _of_rare_predictions(sample)
+    return found if rare is None else found._replace(remark=rare)
 
 
 def _of_rare_predictions(sample: Sample) -> str | None:
@@ -171,8 +172,8 @@ def _of_rare_predictions(sample: Sample) -> str | None:
     least = int(sample.predicted_sizes[there].min())
     if least >= FEW_PREDICTED:
         return None
-    times = {0: "never", 1: "once", 2: "twice"}.get(least, f"{least} times")
-    return f"a class is predicted {times}: {RARELY_PREDICTED}"
+    times = {0: "never predicted", 1: "predicted once"}.get(least, f"predicted {least} times")
+    return f"a class is {times}: {RARELY_PREDICTED}"
 
 
 def _chosen(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeGuard
 
 import numpy as np
 from scipy import special, stats
@@ -128,7 +129,7 @@ def features_of_rows(statistic: Statistic, sample: Sample) -> Features:
     return features_of_classes(n, sizes, errors)
 
 
-def predictions_count(statistic: Statistic, sample: Sample) -> bool:
+def predictions_count(statistic: Statistic, sample: Sample) -> TypeGuard[TableStatistic]:
     """Whether the rows predicted as each of several classes are what a statistic has below its line."""
     if not isinstance(statistic, TableStatistic) or sample.n_classes <= 2:
         return False

@@ -164,13 +164,14 @@ class ConfusionStatistic(TableStatistic, OpposedStatistic):
         """Return the statistic (B,) with rows of every class that are right, and others that are wrong.
 
         Wrong rows of a class are spread over the others as all predictions are. Of more than two classes those that
-        have no row gain none. Where predictions are what counts below the line, rows are of predicted classes, wrong
-        ones of true classes as all rows are, and those that were never predicted gain some.
+        have no row gain none. Of these rows are of predicted classes where predictions are what counts below the line,
+        wrong ones of true classes as all rows are, and those that were never predicted gain some.
         """
-        known, by_prediction = prepared.without_rows(), self.trials_by_prediction
+        known = prepared.without_rows()
         observed = known.table(prepared.sums(whole))
+        size = observed.shape[0]
+        by_prediction = size > 2 and self.trials_by_prediction
         table = observed.T if by_prediction else observed
-        size = table.shape[0]
         other = ~np.eye(size, dtype=bool)
         spread = jnp.where(other, table.sum(axis=0), 0.0)
         spread = jnp.where(spread.sum(axis=1, keepdims=True) > 0, spread, other)
