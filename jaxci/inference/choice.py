@@ -105,7 +105,7 @@ FEW_FOR_CLASSES = 100
 """Clusters below which means of scores of more than two classes, which no card judges, are squared and added."""
 
 CLASSES_IN_CLUSTERS = (
-    f"95% intervals for means over three classes or more in fewer than {FEW_FOR_CLASSES} clusters covered 83% to 97% "
+    f"95% intervals for means over three classes or more in fewer than {FEW_FOR_CLASSES} clusters covered 81% to 97% "
     "in simulations"
 )
 """What is said where other means of scores of classes are judged by weights of few clusters: macro precision, in

@@ -362,7 +362,9 @@ class TestWhatIsReadAsItStands:
         path = tmp_path / "rows.csv"
         path.write_text("y,p,y\n" + "1,1,0\n0,0,1\n" * 10)
         columns = ["--target", "y", "--pred", "p", "--metrics", "accuracy"]
-        for files in ([path], [path, path], [path, "--stream"]):
+        again = tmp_path / "again.csv"
+        again.write_text(path.read_text())
+        for files in ([path], [path, again], [path, "--stream"]):
             assert "has 2 columns with the name 'y'" in refusal(capsys, "evaluate", *files, *columns)
 
     def test_rows_longer_than_the_header_are_told_in_batches(self, capsys, tmp_path):
