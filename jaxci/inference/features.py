@@ -133,7 +133,7 @@ def predictions_count(statistic: Statistic, sample: Sample) -> TypeGuard[TableSt
     """Whether the rows predicted as each of several classes are what a statistic has below its line."""
     if not isinstance(statistic, TableStatistic) or sample.n_classes <= 2:
         return False
-    return statistic.trials_by_prediction and not statistic.has_fixed_trials
+    return statistic.trials_by_prediction and statistic.averages_classes and not statistic.has_fixed_trials
 
 
 def features_of_values(values: np.ndarray, counts: np.ndarray | None) -> Features:
