@@ -25,8 +25,9 @@ class ProperBayesian(Method):
       ``bounded_reach`` where values have a bound, at which they are cut; the bounds where values do not vary; of log
       losses and Brier scores the high one is what rows would lose, on average, were they of another class, if more;
     - for a confusion table of two classes, or of one class against the rest, one in each cell; of more classes, half a
-      row of each that is right and half a row that is wrong, spread over the others as all predictions are; for the
-      share of all rows that are right, one right and one wrong;
+      row of each that is right and half a row that is wrong, spread over the others as all predictions are, or, for
+      precision, of each as it is predicted, spread as all rows are; for the share of all rows that are right, one right
+      and one wrong;
     - for areas under ROC curves and average precision, 2 / K^2 of a row of each class, ranked worst.
 
     With ``groups`` a pseudo-row stands for a cluster of mean size. Its rows go along as those of the clusters that were
