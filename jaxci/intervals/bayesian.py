@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from jaxci.intervals.base import Bounds, Evidence, Method, Prior, Tails, open_sides
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
@@ -104,10 +106,10 @@ class ProperBayesian(Method):
         return open_sides(low, high, tails, evidence.statistic.bounds)
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
-        """Say that nothing of what the interval allows for was seen."""
+        """Say that nothing of what the interval allows for was seen, where it has a width."""
         bottom, top = evidence.statistic.bounds
         estimate = float(evidence.estimate[0])
-        if bottom < estimate < top:
+        if bottom < estimate < top or np.all(bounds[0] == bounds[1]):
             return ()
         rests = f"n, and on the {self.mass:g} rows of each kind that {self.name!r} adds"
         if is_mean_between_ends(evidence.statistic):

@@ -807,3 +807,13 @@ def test_the_remark_on_atoms_is_what_was_simulated():
     covered = [coverage for coverage, _, told in found if told > 0.5]
     assert f"{int(100 * min(covered))}% to {int(100 * max(covered))}%" == OF_ATOMS
     assert min(coverage for coverage, _, told in found if told <= 0.5) > 0.92
+
+
+def test_an_interval_without_width_does_not_say_how_far_it_reaches():
+    y = np.arange(60) % 7
+    told = warnings_of("mean_absolute_error", y, y, method="proper_bayesian")
+    assert any("zero width" in text for text in told)
+    assert not any("how far the interval reaches" in text for text in told)
+    assert any(
+        "how far the interval reaches" in text for text in warnings_of("f1", RARE, RARE, method="proper_bayesian")
+    )
