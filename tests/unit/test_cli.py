@@ -396,6 +396,8 @@ class TestReading:
             "x": pa.array([0.5, None, 1.5]),
             "b": pa.array([True, False, True]),
             "s": pa.array(["u", "v", None]).dictionary_encode(),
+            "d": pa.array([0, 1, 1]).cast(pa.decimal128(18, 0)),
+            "e": pa.array([0.25, None, 1.5]).cast(pa.decimal128(20, 2)),
         }
         pq.write_table(pa.table(columns), path)
         found = tables.read_columns(path, ["s", "n", "x", "b"])
@@ -403,6 +405,10 @@ class TestReading:
         assert found["b"].dtype == bool
         np.testing.assert_array_equal(found["x"], [0.5, np.nan, 1.5])
         assert list(found["s"]) == ["u", "v", None]
+        decimals = tables.read_columns(path, ["d", "e"])
+        assert decimals["d"].dtype.kind == "i"
+        np.testing.assert_array_equal(decimals["d"], [0, 1, 1])
+        np.testing.assert_array_equal(decimals["e"], [0.25, np.nan, 1.5])
         with pytest.raises(KeyError, match="no column 'z'"):
             tables.read_columns(path, ["z"])
         path.write_text("a,b\n1,2\n", encoding="utf-8")

@@ -150,9 +150,12 @@ def _read_parquet(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
 
 
 def arrow_column(pa: Any, column: Any) -> np.ndarray:
-    """Return a column of a Parquet file, with the values of a dictionary in its place."""
+    """Return a column of a Parquet file, with the values of a dictionary in its place, and decimals as numbers."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if pa.types.is_decimal(column.type):
+        whole = column.type.scale <= 0 and column.type.precision <= 18
+        column = column.cast(pa.int64() if whole else pa.float64())
     found: np.ndarray = column.to_numpy(zero_copy_only=False)
     return found
 
