@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import decimal
 import functools
 import gzip
 import importlib.metadata
@@ -396,8 +397,8 @@ class TestReading:
             "x": pa.array([0.5, None, 1.5]),
             "b": pa.array([True, False, True]),
             "s": pa.array(["u", "v", None]).dictionary_encode(),
-            "d": pa.array([0, 1, 1]).cast(pa.decimal128(18, 0)),
-            "e": pa.array([0.25, None, 1.5]).cast(pa.decimal128(20, 2)),
+            "d": pa.array([decimal.Decimal(x) for x in (0, 1, 1)], pa.decimal128(18, 0)),
+            "e": pa.array([decimal.Decimal("0.25"), None, decimal.Decimal("1.5")], pa.decimal128(20, 2)),
         }
         pq.write_table(pa.table(columns), path)
         found = tables.read_columns(path, ["s", "n", "x", "b"])
