@@ -148,7 +148,7 @@ def read_batches(
     KeyError
         If a file lacks a column.
     """
-    wanted, done, numeric = list(dict.fromkeys(names)), 0, False
+    wanted, done, numeric, rows = list(dict.fromkeys(names)), 0, False, 0
     total = sum(path.stat().st_size for path in paths)
     for path in paths:
         read = _parquet if ending(path) in PARQUET else _json_lines if ending(path) in JSON_LINES else _csv
@@ -166,7 +166,8 @@ def read_batches(
             start += len(columns[wanted[0]])
             if progress is not None:
                 progress(done + int(share * size), total)
-        if start == 0:
+        rows += start
+        if start == 0 and (ending(path) not in PARQUET or (rows == 0 and path is paths[-1])):  # parts may have no rows
             raise ValueError(f"{path} has no rows")
         done += size
 

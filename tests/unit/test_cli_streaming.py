@@ -448,3 +448,15 @@ def test_a_file_with_a_header_alone_has_no_rows(tmp_path, capsys, way, more):
     path = tmp_path / "none.csv"
     frame(30).iloc[:0].to_csv(path, index=False)
     assert f"{path.name} has no rows" in refusal(capsys, path, *ARGUMENTS, *more, way)
+
+
+@pytest.mark.parametrize("way", ["--stream", "--whole"])
+def test_parts_of_a_data_set_may_have_no_rows_if_others_have(tmp_path, capsys, way):
+    rows, folder = frame(60), tmp_path / "parts"
+    folder.mkdir()
+    for name, part in (("a", rows.iloc[:0]), ("b", rows), ("c", rows.iloc[:0])):
+        part.to_parquet(folder / f"{name}.parquet", index=False)
+    (row,) = evaluated(tmp_path, folder, *ARGUMENTS[:4], "--metrics", "accuracy", way)["rows"]
+    assert row["n"] == 60
+    (folder / "b.parquet").unlink()
+    assert "c.parquet has no rows" in refusal(capsys, folder, *ARGUMENTS, way)
