@@ -19,6 +19,8 @@ FIVE = (
     (0.6, 0.2, 0.1, 0.06, 0.04),
     ((0.9, 0.1, 0, 0, 0), (0.2, 0.75, 0.05, 0, 0), (0.1, 0.2, 0.7, 0, 0), (0.5, 0.3, 0.2, 0, 0), (0.4, 0.4, 0.2, 0, 0)),
 )
+ALWAYS_ONE = ((0.25, 0.2, 0.2, 0.2, 0.15), ((1.0, 0, 0, 0, 0),) * 5)
+TWO = ((0.7, 0.3), ((1.0, 0.0), (1.0, 0.0)))
 
 
 def often(times: float, n: int = 400) -> tuple[tuple[float, ...], np.ndarray]:
@@ -32,9 +34,15 @@ def often(times: float, n: int = 400) -> tuple[tuple[float, ...], np.ndarray]:
 
 
 DESIGNS = {
+    "one of 3 never predicted, n = 50": (*THREE, 50),
     "one of 3 never predicted, n = 300": (*THREE, 300),
     "one of 3 never predicted, n = 1,000": (*THREE, 1_000),
     "two of 5 never predicted, n = 400": (*FIVE, 400),
+    "two of 5 never predicted, n = 2,000": (*FIVE, 2_000),
+    "one of 5 always predicted, n = 300": (*ALWAYS_ONE, 300),
+    "one of 5 always predicted, n = 2,000": (*ALWAYS_ONE, 2_000),
+    "one of 2 always predicted, n = 300": (*TWO, 300),
+    "one of 2 always predicted, n = 2,000": (*TWO, 2_000),
     "one of 3 predicted once, n = 400": (*often(1), 400),
     "one of 3 predicted twice, n = 400": (*often(2), 400),
     "one of 3 predicted 5 times, n = 400": (*often(5), 400),

@@ -129,11 +129,16 @@ def features_of_rows(statistic: Statistic, sample: Sample) -> Features:
     return features_of_classes(n, sizes, errors)
 
 
-def predictions_count(statistic: Statistic, sample: Sample) -> TypeGuard[TableStatistic]:
-    """Whether the rows predicted as each of several classes are what a statistic has below its line."""
-    if not isinstance(statistic, TableStatistic) or sample.n_classes <= 2:
+def predictions_count(statistic: Statistic, sample: Sample) -> bool:
+    """Whether the rows predicted as each of more than two classes are what a statistic has below its line."""
+    return sample.n_classes > 2 and averages_precision(statistic)
+
+
+def averages_precision(statistic: Statistic) -> TypeGuard[TableStatistic]:
+    """Whether a statistic averages shares, over classes, of the rows that are predicted as each."""
+    if not isinstance(statistic, TableStatistic) or statistic.has_fixed_trials:
         return False
-    return statistic.trials_by_prediction and statistic.averages_classes and not statistic.has_fixed_trials
+    return statistic.trials_by_prediction and statistic.averages_classes
 
 
 def features_of_values(values: np.ndarray, counts: np.ndarray | None) -> Features:

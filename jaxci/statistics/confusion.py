@@ -118,6 +118,16 @@ def unseen_table(right: jax.Array, wrong: jax.Array, spread: jax.Array, alike: A
     return found if others is None else found + others
 
 
+def _all_or_none(weights: jax.Array, never: jax.Array) -> jax.Array:
+    """Return weights (2 K, B) of right and wrong rows, of the classes ``never`` (K,) predicted all of one kind."""
+    right, wrong = jnp.split(weights, 2)
+    first = jnp.argmax(never)
+    kind = right[first] > wrong[first]
+    both = right + wrong
+    right = jnp.where(never[:, None], jnp.where(kind, both, 0.0), right)
+    return jnp.concatenate([right, jnp.where(never[:, None], jnp.where(kind, 0.0, both), wrong)])
+
+
 class ConfusionStatistic(TableStatistic, OpposedStatistic):
     """A function of the table of true against predicted classes."""
 
@@ -164,13 +174,14 @@ class ConfusionStatistic(TableStatistic, OpposedStatistic):
         """Return the statistic (B,) with rows of every class that are right, and others that are wrong.
 
         Wrong rows of a class are spread over the others as all predictions are. Of more than two classes those that
-        have no row gain none. Of these rows are of predicted classes where predictions are what counts below the line,
-        wrong ones of true classes as all rows are, and those that were never predicted gain some.
+        have no row gain none. Of means over classes rows are of predicted ones where predictions count below the line,
+        wrong ones of true classes as all rows are. Those that were never predicted gain rows that are all right, or all
+        wrong, of all such classes: what they score may be anything, and 0 if they never are.
         """
         known = prepared.without_rows()
         observed = known.table(prepared.sums(whole))
         size = observed.shape[0]
-        by_prediction = size > 2 and self.trials_by_prediction
+        by_prediction = self.trials_by_prediction and self.averages_classes and not self.has_fixed_trials
         table = observed.T if by_prediction else observed
         other = ~np.eye(size, dtype=bool)
         spread = jnp.where(other, table.sum(axis=0), 0.0)
@@ -183,7 +194,10 @@ class ConfusionStatistic(TableStatistic, OpposedStatistic):
             there = there | (table.sum(axis=0) > 0) if by_prediction else there
             sizes = sizes * jnp.tile(there, 2)[:, None]
         sums = prepared.bank_sums(shared)
-        weights = (unseen.weights * sizes).astype(sums.dtype)
+        added = unseen.weights
+        if by_prediction:
+            added = _all_or_none(added, table.sum(axis=1) == 0)
+        weights = (added * sizes).astype(sums.dtype)
         spread = spread.astype(sums.dtype)
         alike = None
         if along is not None:

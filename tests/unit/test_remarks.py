@@ -268,7 +268,7 @@ def test_what_is_said_of_classes_without_a_right_prediction_is_what_the_benchmar
 def test_what_is_said_of_classes_that_are_predicted_rarely_is_what_the_benchmark_found():
     assert kept_coverage("rare_predictions", lambda design: "20 times" not in design["design"]) in RARELY_PREDICTED
     y = np.repeat([0, 1, 2], [280, 80, 40])
-    for times, said in ((0, "never predicted"), (1, "predicted once"), (9, "predicted 9 times"), (10, None)):
+    for times, said in ((0, "never predicted (1 of 3)"), (1, "predicted once"), (9, "predicted 9 times"), (10, None)):
         guess = np.where(np.arange(400) < 400 - times, y % 2, 2)
         told = [text for text in warnings_of("precision_weighted", y, guess) if RARELY_PREDICTED in text]
         assert told == ([f"a class is {said}: {RARELY_PREDICTED}"] if said else [])
