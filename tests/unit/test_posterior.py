@@ -107,7 +107,9 @@ def test_weights_do_not_depend_on_the_chunk_or_the_other_statistics():
 @pytest.mark.parametrize("name", BINARY)
 def test_a_table_of_two_classes_gains_a_row_in_each_cell(name):
     sample, unseen = sample_of(2), RNG.gamma(0.25, size=(4, B))
-    rows = {"y_true": np.array([0, 1, 0, 1], np.int32), "y_pred": np.array([0, 1, 1, 0], np.int32)}
+    one, other = np.array([0, 1, 0, 1], np.int32), np.array([0, 1, 1, 0], np.int32)
+    by_prediction = name == "precision_macro"  # whose rows are of predicted classes
+    rows = {"y_true": other, "y_pred": one} if by_prediction else {"y_true": one, "y_pred": other}
     expected = of_rows(METRICS[name], sample, rows, unseen.T)
     np.testing.assert_allclose(posterior(METRICS[name], sample, unseen), expected, rtol=1e-12)
 
@@ -127,6 +129,29 @@ def test_wrong_rows_of_a_class_are_spread_as_predictions_are(name):
             rows["y_true"].append(true)
             rows["y_pred"].append(other)
             weights.append(unseen[k + true] * taken[other] / (taken.sum() - taken[true]))
+    rows = {key: np.array(column, np.int32) for key, column in rows.items()}
+    expected = of_rows(METRICS[name], sample, rows, np.array(weights).T)
+    np.testing.assert_allclose(posterior(METRICS[name], sample, unseen), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["precision_macro", "precision_weighted"])
+@pytest.mark.parametrize("never", [False, True])
+def test_rows_of_precision_are_of_predicted_classes_and_alike_where_these_are_never_predicted(name, never):
+    sample, k = sample_of(3), 3
+    if never:
+        sample = dataclasses.replace(sample, y_pred=np.zeros_like(sample.y_pred))
+    unseen = RNG.gamma(0.125, size=(2 * k, B))
+    held, rows, weights = np.bincount(sample.y_true, minlength=k), {"y_true": [], "y_pred": []}, []
+    right, wrong = np.array(unseen[:k]), np.array(unseen[k:])
+    if never:
+        whole = right[1:] + wrong[1:]
+        right[1:], wrong[1:] = (np.where(kind, whole, 0.0) for kind in (right[1] > wrong[1], right[1] <= wrong[1]))
+    for taken in range(k):
+        for true in range(k):
+            rows["y_true"].append(true)
+            rows["y_pred"].append(taken)
+            share = held[true] / (held.sum() - held[taken])
+            weights.append(right[taken] if true == taken else wrong[taken] * share)
     rows = {key: np.array(column, np.int32) for key, column in rows.items()}
     expected = of_rows(METRICS[name], sample, rows, np.array(weights).T)
     np.testing.assert_allclose(posterior(METRICS[name], sample, unseen), expected, rtol=1e-12)
