@@ -33,7 +33,6 @@ from jaxci.inference.choice_of_differences import choose_difference
 from jaxci.inference.choice_of_many_rows import ranks_many
 from jaxci.inference.features import (
     LARGEST,
-    averages_precision,
     features_of,
     features_of_rows,
     predictions_count,
@@ -167,7 +166,9 @@ MISSED = "what they score is hardly known, and 95% intervals covered 87% to 100%
 def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
     """Choose the interval method for ``statistic`` from the data's layout and size, and the rarest class."""
     found = _chosen(statistic, layout, n_resamples, tails, sample)
-    if not averages_precision(statistic) or (statistic.averages_hits and sample.n_missed_classes):
+    if not isinstance(statistic, TableStatistic) or not statistic.averages_precision:
+        return found
+    if statistic.averages_hits and sample.n_missed_classes:  # which is told
         return found
     predicted = sample.predicted_sizes[(sample.class_sizes > 0) | (sample.predicted_sizes > 0)]
     if predicted.min() >= FEW_PREDICTED:

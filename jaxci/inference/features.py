@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TypeGuard
 
 import numpy as np
 from scipy import special, stats
@@ -131,14 +130,7 @@ def features_of_rows(statistic: Statistic, sample: Sample) -> Features:
 
 def predictions_count(statistic: Statistic, sample: Sample) -> bool:
     """Whether the rows predicted as each of more than two classes are what a statistic has below its line."""
-    return sample.n_classes > 2 and averages_precision(statistic)
-
-
-def averages_precision(statistic: Statistic) -> TypeGuard[TableStatistic]:
-    """Whether a statistic averages shares, over classes, of the rows that are predicted as each."""
-    if not isinstance(statistic, TableStatistic) or statistic.has_fixed_trials:
-        return False
-    return statistic.trials_by_prediction and statistic.averages_classes
+    return sample.n_classes > 2 and isinstance(statistic, TableStatistic) and statistic.averages_precision
 
 
 def features_of_values(values: np.ndarray, counts: np.ndarray | None) -> Features:

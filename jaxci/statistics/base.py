@@ -364,6 +364,11 @@ class TableStatistic(LinearStatistic):
         return False
 
     @property
+    def averages_precision(self) -> bool:
+        """Whether it averages, over classes, shares of the rows that are predicted as each."""
+        return self.trials_by_prediction and self.averages_classes and not self.has_fixed_trials
+
+    @property
     def absent_share(self) -> float | None:
         """What a share counts that has no trials, NaN for nothing; None where more than its trials decides."""
         return None

@@ -181,7 +181,7 @@ class ConfusionStatistic(TableStatistic, OpposedStatistic):
         known = prepared.without_rows()
         observed = known.table(prepared.sums(whole))
         size = observed.shape[0]
-        by_prediction = self.trials_by_prediction and self.averages_classes and not self.has_fixed_trials
+        by_prediction = self.averages_precision
         table = observed.T if by_prediction else observed
         other = ~np.eye(size, dtype=bool)
         spread = jnp.where(other, table.sum(axis=0), 0.0)
