@@ -21,6 +21,7 @@ FIVE = (
 )
 ALWAYS_ONE = ((0.25, 0.2, 0.2, 0.2, 0.15), ((1.0, 0, 0, 0, 0),) * 5)
 TWO = ((0.7, 0.3), ((1.0, 0.0), (1.0, 0.0)))
+RARE = ((0.6, 0.35, 0.05), ((0.8, 0.175, 0.025), (0.185, 0.8, 0.015), (0.126, 0.074, 0.8)))
 
 
 def often(times: float, n: int = 400) -> tuple[tuple[float, ...], np.ndarray]:
@@ -34,6 +35,7 @@ def often(times: float, n: int = 400) -> tuple[tuple[float, ...], np.ndarray]:
 
 
 DESIGNS = {
+    "3 classes, 5% rarest, n = 30": (*RARE, 30),
     "one of 3 never predicted, n = 50": (*THREE, 50),
     "one of 3 never predicted, n = 300": (*THREE, 300),
     "one of 3 never predicted, n = 1,000": (*THREE, 1_000),
