@@ -40,6 +40,7 @@ from jaxci.cli.options import (
     WeightType,
     given,
     label_options,
+    labels_in,
     listed,
     naming,
     numbers,
@@ -141,7 +142,7 @@ def evaluate(
         asked = split(metrics)
         extra = [name for name in (pred, groups, strata, weights, *split(by)) if name is not None]
         names = tuple(naming(groups, strata, *split(by), beside=[target, pred, weights, *scores]))
-        placed = Columns(target, pred, tuple(scores), groups, weights, names)
+        placed = Columns(target, pred, tuple(scores), groups, weights, names, tuple(split(labels)))
         if too_large(paths) if stream is None else stream:
             if strata or by or check or bounds or weight_type != "importance" or resampling != "bootstrap":
                 raise ValueError(
@@ -166,11 +167,11 @@ def evaluate(
                 threshold=threshold,
             )
         else:
-            wanted = [target, *extra, *scores]
+            wanted, rules = [target, *extra, *scores], placed.rules(asked)
             if len(paths) == 1:
-                columns = read_columns(paths[0], wanted, sep, texts=placed.names)
+                columns = read_columns(paths[0], wanted, sep, texts=placed.names, labels=rules["labels"])
             else:
-                columns = whole(read_batches(paths, wanted, sep=sep, **placed.rules(asked)), placed.names)
+                columns = whole(read_batches(paths, wanted, sep=sep, **rules), placed.names)
             table = jaxci.evaluate(
                 columns[target],
                 None if pred is None else columns[pred],
@@ -242,7 +243,8 @@ def compare(
         extra = [name for name in (target, pred_a, pred_b, groups, strata, weights) if name is not None]
         others = [target, pred_a, pred_b, weights, *scores_a, *scores_b]
         texts = naming(groups, strata, beside=others)
-        columns = read_columns(file, [*extra, *scores_a, *scores_b], sep, texts=texts)
+        known = labels_in([target, pred_a, pred_b], [metric], labels)
+        columns = read_columns(file, [*extra, *scores_a, *scores_b], sep, texts=texts, labels=known)
         truth = None if target is None else columns[target]
         if by_score:
             a, b = as_scores(columns, scores_a), as_scores(columns, scores_b)
@@ -309,7 +311,8 @@ def check(
 
         named = [name for name in (target, pred, groups, strata) if name is not None]
         texts = naming(groups, strata, beside=[target, pred, *scores])
-        columns = read_columns(file, named + scores, sep, texts=texts)
+        known = labels_in([target, pred], [metric], labels)
+        columns = read_columns(file, named + scores, sep, texts=texts, labels=known)
         labelled = given(columns, y_true=target, y_pred=pred)
         scored = as_scores(columns, scores) if scores else None
         data = [x for x in [*labelled.values(), scored] if x is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
@@ -16,15 +16,14 @@ from jaxci.api.readers.tables import (
     AS_CSV,
     LONGER,
     arrow_column,
-    as_names,
     column_names,
     first_several,
     in_our_words,
     json_column,
     pyarrow,
     single_column,
-    without_blanks,
 )
+from jaxci.api.readers.texts import NO_LABELS, CsvColumns, WrittenLabels, as_names
 from jaxci.checks import shown
 
 BATCH_ROWS, BATCH_BYTES = 2**17, 2**24
@@ -46,7 +45,7 @@ class Rules(TypedDict):
 
     numbers: tuple[str, ...]
     weights: tuple[str, ...]
-    labels: tuple[str, ...]
+    labels: WrittenLabels
     texts: tuple[str, ...]
 
 
@@ -115,7 +114,7 @@ def read_batches(
     sep: str | None = None,
     *,
     weights: Sequence[str] = (),
-    labels: Sequence[str] = (),
+    labels: WrittenLabels = NO_LABELS,
     texts: Sequence[str] = (),
 ) -> Iterator[Batch]:
     """Yield columns of files, some rows at a time.
@@ -135,8 +134,9 @@ def read_batches(
         What stands between the values of CSV files: see :func:`jaxci.api.readers.files.separator`.
     weights : sequence of str
         Those of ``numbers`` that must not be negative.
-    labels : sequence of str
-        Columns that must hold labels of one type: no words where any of them holds numbers.
+    labels : WrittenLabels
+        Columns that must hold labels of one type: no words where any of them holds numbers, none of which a CSV file
+        writes in two ways.
     texts : sequence of str
         Columns that hold names, as of clusters: texts as they stand in CSV files (see :func:`whole`).
 
@@ -153,7 +153,7 @@ def read_batches(
     for path in paths:
         read = _parquet if ending(path) in PARQUET else _json_lines if ending(path) in JSON_LINES else _csv
         start, size = 0, path.stat().st_size
-        for columns, share in read(path, wanted, sep, texts):
+        for columns, share in read(path, wanted, sep, texts, labels):
             if len(columns[wanted[0]]) == 0:  # as of a header alone
                 continue
             batch = Batch(path, start, columns)
@@ -161,7 +161,7 @@ def read_batches(
                 columns[name] = _checked(batch, name, name in numbers)
             for name in weights:
                 _refuse(batch, name, columns[name] < 0, "must not be negative; got {}")
-            numeric = _numeric_labels(batch, labels, numeric)
+            numeric = _numeric_labels(batch, labels.names, numeric)
             yield batch
             start += len(columns[wanted[0]])
             if progress is not None:
@@ -204,7 +204,7 @@ def _checked(batch: Batch, name: str, number: bool) -> np.ndarray:
     return column
 
 
-def _numeric_labels(batch: Batch, labels: Sequence[str], before: bool) -> bool:
+def _numeric_labels(batch: Batch, labels: Collection[str], before: bool) -> bool:
     """Return whether labels are numbers, here or ``before``, and refuse words among them.
 
     A column of nothing but words is none of numbers with a slip, unless all were numbers before.
@@ -231,7 +231,7 @@ def _words(column: np.ndarray) -> np.ndarray:
 
 
 def _parquet(
-    path: Path, wanted: list[str], sep: str | None, texts: Sequence[str]
+    path: Path, wanted: list[str], sep: str | None, texts: Sequence[str], labels: WrittenLabels
 ) -> Iterator[tuple[dict[str, np.ndarray], float]]:
     pa, pq = pyarrow()
     try:
@@ -253,7 +253,7 @@ def _rows_at_a_time(path: Path) -> int:
 
 
 def _json_lines(
-    path: Path, wanted: list[str], sep: str | None, texts: Sequence[str]
+    path: Path, wanted: list[str], sep: str | None, texts: Sequence[str], labels: WrittenLabels
 ) -> Iterator[tuple[dict[str, np.ndarray], float]]:
     number, most = 0, _rows_at_a_time(path)
     with opened(path) as (file, share):
@@ -268,26 +268,26 @@ def _json_lines(
 
 
 def _csv(
-    path: Path, wanted: list[str], sep: str | None, texts: Sequence[str]
+    path: Path, wanted: list[str], sep: str | None, texts: Sequence[str], labels: WrittenLabels
 ) -> Iterator[tuple[dict[str, np.ndarray], float]]:
     header, most = column_names(path, sep), _rows_at_a_time(path)
     at = places(path, header, wanted)
     if len(header) == 1:
-        yield from single_column(path, separator(path, sep), texts, most)
+        yield from single_column(path, separator(path, sep), texts, most, labels)
         return
     try:
         import pandas as pd
     except ImportError as error:
         raise ImportError("reading CSV in batches needs pandas: install jaxci[data]") from error
-    reading = {"sep": separator(path, sep), "dtype": dict.fromkeys(texts, str), "chunksize": most, **AS_CSV}
+    columns = CsvColumns(path, texts, labels)
+    reading = {"sep": separator(path, sep), "dtype": columns.as_texts, "chunksize": most, **AS_CSV}
     try:
         with opened(path) as (file, share), warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
             with pd.read_csv(file, **reading) as frames:
                 for frame in frames:
-                    found = {name: frame.iloc[:, place].to_numpy() for name, place in zip(wanted, at, strict=True)}
-                    yield {name: without_blanks(x, text=name in texts) for name, x in found.items()}, share()
+                    yield dict(columns.of_frame(frame, wanted, at)), share()
     except pd.errors.ParserWarning as warning:
         raise ValueError(f"{path} cannot be read as CSV: {LONGER.format(len(header))}") from warning
     except (pd.errors.ParserError, UnicodeDecodeError) as error:

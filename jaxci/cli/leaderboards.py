@@ -28,6 +28,7 @@ from jaxci.cli.options import (
     WeightType,
     given,
     label_options,
+    labels_in,
     listed,
     naming,
     numbers,
@@ -82,6 +83,7 @@ def leaderboard(
         raise ValueError(f"--models must name at least two models; got {len(names)}")
     with working("comparing") as advance:
         import jaxci
+        from jaxci.api.readers.metrics import named_metrics
         from jaxci.api.readers.models import of_files as read_files
         from jaxci.api.readers.models import of_index_columns
         from jaxci.api.readers.tables import column_names, read_columns
@@ -91,7 +93,9 @@ def leaderboard(
         of_files = all(Path(name).is_file() for name in names) and not set(names) & set(column_names(file, sep))
         wanted = [*extra, *([] if of_files else names)]
         texts = naming(groups, strata, beside=[target, weights, *names])
-        columns = read_columns(file, wanted, sep, texts=texts) if wanted else {}
+        scored = any(one is not None and "y_score" in one.inputs for _, one in named_metrics(split(metric)))
+        known = labels_in([target, *([] if scored or of_files else names)], split(metric), labels)
+        columns = read_columns(file, wanted, sep, texts=texts, labels=known) if wanted else {}
         truth = None if target is None else columns[target]
         options = label_options(truth, pos_label, labels)
         if bounds is not None:

@@ -84,6 +84,7 @@ def generalization(
 
         import jaxci
         from jaxci.api.readers.tables import as_matrix, column_names, read_columns
+        from jaxci.api.readers.texts import WrittenLabels
         from jaxci.checks import check_distinct
         from jaxci.cli.tables import as_label
         from jaxci.index_columns import is_index, of_left_out, of_numbered_rows
@@ -106,7 +107,11 @@ def generalization(
                 raise ValueError(f"--features must name columns once, and not the target; got {name!r}")
         besides = [name for name in (groups, weights) if name is not None]
         columns = read_columns(
-            file, [target, *chosen, *besides], sep, texts=naming(groups, beside=[target, weights, *chosen])
+            file,
+            [target, *chosen, *besides],
+            sep,
+            texts=naming(groups, beside=[target, weights, *chosen]),
+            labels=WrittenLabels.of([target], sure=False),
         )
         texts = [name for name in chosen if columns[name].dtype.kind not in "biuf"]
         if texts and features is None:

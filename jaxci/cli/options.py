@@ -17,6 +17,8 @@ from jaxci.cli.words import called
 if TYPE_CHECKING:
     import numpy as np
 
+    from jaxci.api.readers.texts import WrittenLabels
+
 
 UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 """Bytes of the units of memory."""
@@ -182,6 +184,14 @@ def label_options(target: np.ndarray | None, pos_label: str | None, labels: str 
     if labels is not None:
         options["labels"] = [as_label(text, target) for text in split(labels)]
     return options
+
+
+def labels_in(columns: Iterable[str | None], metrics: list[str], labels: str | None) -> WrittenLabels:
+    """Return which of the columns that ``metrics`` read hold labels, and how they are read."""
+    from jaxci.api.readers.metrics import are_of_numbers
+    from jaxci.api.readers.texts import WrittenLabels
+
+    return WrittenLabels.of(() if are_of_numbers(metrics) else columns, split(labels))
 
 
 def split(text: str | None) -> list[str]:

@@ -12,8 +12,9 @@ import numpy as np
 from jaxci.api.accumulator import Accumulator
 from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.labels import distinct, is_classification, plain_labels
-from jaxci.api.readers.metrics import default_metrics, is_of_values, is_regression, named_metrics
-from jaxci.api.readers.tables import as_names, as_scores, as_texts
+from jaxci.api.readers.metrics import are_of_numbers, default_metrics
+from jaxci.api.readers.tables import as_scores
+from jaxci.api.readers.texts import WrittenLabels, as_names, as_texts
 from jaxci.cli.batches import Rules, read_batches
 from jaxci.cli.words import in_flags
 from jaxci.results import EvaluationTable
@@ -26,7 +27,10 @@ MOST_LABELS = 1_000
 
 
 class Columns(NamedTuple):
-    """Names of the columns of targets, predictions, scores, clusters and weights, and of those that hold names."""
+    """Names of the columns of targets, predictions, scores, clusters and weights, and of those that hold names.
+
+    ``labels`` are those that the user names, as texts.
+    """
 
     target: str
     pred: str | None
@@ -34,6 +38,7 @@ class Columns(NamedTuple):
     groups: str | None
     weights: str | None
     names: tuple[str, ...]
+    labels: tuple[str, ...] = ()
 
     def rules(self, metrics: Sequence[str]) -> Rules:
         """Return what the columns must hold for the metrics that are named, if any.
@@ -41,11 +46,11 @@ class Columns(NamedTuple):
         Targets and predictions are numbers where these are metrics of values or of a regression, and else labels.
         """
         truths = (self.target,) if self.pred is None else (self.target, self.pred)
-        named = named_metrics(metrics) if metrics else None
-        of_numbers = named is not None and (is_of_values(named) or is_regression(named))
+        of_numbers = are_of_numbers(metrics)
         weights = () if self.weights is None else (self.weights,)
         numbers = (*weights, *self.scores, *(truths if of_numbers else ()))
-        return Rules(numbers=numbers, weights=weights, labels=() if of_numbers else truths, texts=self.names)
+        labels = WrittenLabels.of(() if of_numbers else truths, self.labels, sure=bool(metrics or self.scores))
+        return Rules(numbers=numbers, weights=weights, labels=labels, texts=self.names)
 
     def arrays(self, columns: dict[str, np.ndarray], texts: bool) -> dict[str, Any]:
         """Return the arguments of :meth:`jaxci.Accumulator.update`, names of clusters as ``texts`` or as numbers."""

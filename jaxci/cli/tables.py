@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from jaxci.api.readers.files import GZIP, JSON_LINES, PARQUET, ending
-from jaxci.api.readers.tables import TRUTH, first_text
+from jaxci.api.readers.tables import first_text
+from jaxci.api.readers.texts import TRUTH
 from jaxci.whole_files import whole_file
 
 

@@ -405,6 +405,35 @@ class TestWhatIsReadAsItStands:
             assert main(["evaluate", str(path), *columns, way, "--json", str(out)]) == 0
             assert json.loads(out.read_text())["rows"][0]["n"] == 10
 
+    @pytest.mark.parametrize("way", ["--whole", "--stream"])
+    @pytest.mark.parametrize("size", [0, 2**21])
+    @pytest.mark.parametrize("labels", [("1.1", "1.10", "1.2"), ("07", "7", "8"), ("1e2", "100", "x1")])
+    def test_labels_that_are_one_number_in_two_texts_are_refused_or_told_apart(
+        self, tmp_path, capsys, labels, size, way
+    ):
+        pytest.importorskip("pandas")
+        path, note, out = tmp_path / "rows.csv", "x" * (size // 60), tmp_path / "out.json"
+        rows = [(labels[row % 3], labels[row % 4 % 3]) for row in range(60)]
+        path.write_text("y,p,note\n" + "".join(f"{y},{p},{note}\n" for y, p in rows))
+        asked = ["evaluate", path, "--target", "y", "--pred", "p", "--metrics", "accuracy", way]
+        if "x1" not in labels:  # a word among them tells that all are texts
+            said = refusal(capsys, *asked)
+            assert f"column 'y', must write a label in one way; got {labels[0]!r} and {labels[1]!r}" in said
+            assert f"--labels {labels[0]},{labels[1]},..." in said
+            asked += ["--labels", ",".join(labels)]
+        assert main([*map(str, asked), "--json", str(out)]) == 0
+        assert json.loads(out.read_text())["rows"][0]["estimate"] == np.mean([y == p for y, p in rows])
+
+    def test_numbers_may_be_written_in_two_ways_where_they_are_no_labels(self, tmp_path):
+        path, out = tmp_path / "rows.csv", tmp_path / "out.json"
+        path.write_text("y,p,s\n" + "1.0,1,.5\n1,2.50,.50\n2.5,2.5,0.5\n" * 10)
+        asked = ["evaluate", str(path), "--target", "y", "--pred", "p", "--json", str(out)]
+        assert main(asked) == 0
+        assert main([*asked, "--metrics", "mean_absolute_error"]) == 0
+        assert json.loads(out.read_text())["rows"][0]["estimate"] == 0.5
+        path.write_text("y,p,s\n" + "1,1.0,.5\n0,1.0,.50\n1,0.0,0.75\n" * 10)  # each column in one way
+        assert main([*asked, "--score", "s", "--metrics", "accuracy,brier_score_loss"]) == 0
+
     def test_names_of_clusters_may_be_numbers_in_one_file_and_words_in_another(self, tmp_path):
         pytest.importorskip("pandas")
         for name, groups in (("a", "0123456789"), ("b", "01234567AB")):

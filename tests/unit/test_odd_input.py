@@ -13,7 +13,8 @@ import pytest
 import jaxci
 from jaxci.api.readers.arrays import in_numpy
 from jaxci.api.readers.scores import in_label_order, in_name_order
-from jaxci.api.readers.tables import MISSING, NamedScores
+from jaxci.api.readers.tables import NamedScores
+from jaxci.api.readers.texts import MISSING
 from jaxci.statistics.registry import ABBREVIATIONS, COMPLEMENTS, METRICS, OF_HITS, OF_LOSSES, RELATED
 
 N = 60

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from jaxci.api.readers.labelled import Labelled, not_probabilities
@@ -107,6 +107,12 @@ def is_regression(named: list[tuple[str, Statistic | None]]) -> bool:
         are = "is" if len(wrong) == 1 else "are"
         raise ValueError(f"metrics must all be for one kind of target; {', '.join(wrong)} {are} not for class labels")
     return False
+
+
+def are_of_numbers(metrics: Sequence[str]) -> bool:
+    """Whether metrics are named, all of values or of a regression: what they read is no label."""
+    named = named_metrics(metrics) if metrics else None
+    return named is not None and (is_of_values(named) or is_regression(named))
 
 
 def _per_class(name: str, labelled: Labelled) -> list[tuple[str, Statistic]]:

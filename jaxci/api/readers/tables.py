@@ -18,30 +18,18 @@ import numpy as np
 
 from jaxci.api.readers.arrays import is_number
 from jaxci.api.readers.files import JSON_LINES, PARQUET, ending, json_rows, opened, places, separator
-from jaxci.checks import shown
-
-MISSING = (
-    "",
-    "#N/A",
-    "#N/A N/A",
-    "#NA",
-    "-1.#IND",
-    "-1.#QNAN",
-    "-NaN",
-    "-nan",
-    "1.#IND",
-    "1.#QNAN",
-    "<NA>",
-    "N/A",
-    "NA",
-    "NULL",
-    "NaN",
-    "None",
-    "n/a",
-    "nan",
-    "null",
+from jaxci.api.readers.texts import (
+    BLANKS,
+    MISSING,
+    NO_LABELS,
+    CsvColumns,
+    WrittenLabels,
+    as_names,
+    as_numbers,
+    as_objects,
+    named,
 )
-"""What a missing value looks like in a CSV file: the words that pandas takes for one."""
+from jaxci.checks import shown
 
 AS_CSV: dict[str, Any] = {
     "index_col": False,
@@ -55,20 +43,17 @@ AS_CSV: dict[str, Any] = {
 
 EMPTY, LONGER = "the file is empty", "a row has more values than the header, which has {}"
 
-INTEGER = re.compile(r"(0|-?[1-9][0-9]*)(\.0)?")
-"""Whole numbers that are written as Python would write them, also as floats: pandas does where some are missing."""
-
 SMALL = 2**20
 """Bytes up to which a CSV file is read without pandas: importing that takes longer."""
 
-TRUTH = {"true": True, "false": False}
-
-BLANKS = " \t"
-"""What is no part of a text in a CSV file where it stands around it."""
-
 
 def read_columns(
-    path: Path, names: Iterable[str], sep: str | None = None, *, texts: Iterable[str] = ()
+    path: Path,
+    names: Iterable[str],
+    sep: str | None = None,
+    *,
+    texts: Iterable[str] = (),
+    labels: WrittenLabels = NO_LABELS,
 ) -> dict[str, np.ndarray]:
     """Read columns of a Parquet (``.parquet``, ``.pq``), JSON-lines (``.jsonl``, ``.ndjson``) or CSV (any other) file.
 
@@ -83,6 +68,8 @@ def read_columns(
     texts : iterable of str
         Those of them that hold names, as of clusters: of a CSV file whole numbers where all are such (5.0 is 5),
         or else the texts as they stand, so that 1.1 is not 1.10. Blanks around a text in a CSV file are no part of it.
+    labels : WrittenLabels
+        Those of them that hold labels of classes, of which a CSV file may write none in two ways.
 
     Returns
     -------
@@ -103,7 +90,7 @@ def read_columns(
     elif ending(path) in JSON_LINES:
         found = _read_json(path, wanted)
     else:
-        found = _read_csv(path, wanted, separator(path, sep), frozenset(texts))
+        found = _read_csv(path, wanted, separator(path, sep), frozenset(texts), labels)
     for name, column in found.items():
         if several := first_several(column):
             row, values = several
@@ -173,23 +160,8 @@ def json_column(values: list[Any]) -> np.ndarray:
     """Return values of JSON as numbers (none as NaN) or booleans where all are such, otherwise as objects."""
     kinds = {type(value) for value in values}
     if kinds <= {int, float, type(None)} and kinds != {type(None)}:
-        return _numbers([math.nan if value is None else value for value in values])
-    return np.array(values, bool) if kinds == {bool} else _objects(values)
-
-
-def _objects(values: Sequence[Any]) -> np.ndarray:
-    """Return an array (n,) of objects, whatever these are."""
-    found = np.empty(len(values), object)
-    for row, value in enumerate(values):
-        found[row] = value
-    return found
-
-
-def _numbers(values: Sequence[float]) -> np.ndarray:
-    """Return an array of numbers; of Python's own where they are integers that no type of 8 bytes holds together."""
-    found = np.array(values)
-    rounded = found.dtype.kind == "f" and all(isinstance(value, int) for value in values)
-    return _objects(values) if rounded else found
+        return as_numbers([math.nan if value is None else value for value in values])
+    return np.array(values, bool) if kinds == {bool} else as_objects(values)
 
 
 def first_several(column: np.ndarray) -> tuple[int, Any] | None:
@@ -227,7 +199,7 @@ def _open_quote(row: int) -> str:
 
 def _of_csv(path: Path, error: Exception) -> str:
     said = in_our_words(error)
-    return said if said.startswith(f"{path} ") else f"{path} cannot be read as CSV: {said}"
+    return said if said.startswith((f"{path} ", f"{path}, ")) else f"{path} cannot be read as CSV: {said}"
 
 
 def in_our_words(error: Exception) -> str:
@@ -244,7 +216,10 @@ def _header(rows: Iterator[list[str]]) -> list[str]:
     raise ValueError(EMPTY)
 
 
-def _read_csv(path: Path, wanted: list[str], sep: str, texts: Collection[str]) -> dict[str, np.ndarray]:
+def _read_csv(
+    path: Path, wanted: list[str], sep: str, texts: Collection[str], labels: WrittenLabels
+) -> dict[str, np.ndarray]:
+    read = CsvColumns(path, texts, labels)
     try:
         with opened(path) as (file, _):
             rows = _csv_rows(file, sep)
@@ -254,13 +229,15 @@ def _read_csv(path: Path, wanted: list[str], sep: str, texts: Collection[str]) -
             pandas = _pandas() if large else None
             if pandas is None:
                 cells = zip(*_cells(rows, len(header), at), strict=True)
-                columns = [_named(x) if name in texts else _typed(x) for name, x in zip(wanted, cells, strict=False)]
+                columns = [
+                    named(x) if name in texts else read.of_texts(name, x)
+                    for name, x in zip(wanted, cells, strict=False)
+                ]
             else:
                 with opened(path) as (again, _):
-                    frame = _frame(pandas, again, sep, header, texts)
+                    frame = _frame(pandas, again, sep, header, read.as_texts)
                 columns = [
-                    as_names(without_blanks(column, text=True)) if name in texts else without_blanks(column)
-                    for name, column in zip(wanted, (frame.iloc[:, place].to_numpy() for place in at), strict=True)
+                    as_names(column) if name in texts else column for name, column in read.of_frame(frame, wanted, at)
                 ]
     except (ValueError, csv.Error) as error:  # of decoding and of pandas' parser, too
         raise ValueError(_of_csv(path, error)) from error
@@ -270,53 +247,20 @@ def _read_csv(path: Path, wanted: list[str], sep: str, texts: Collection[str]) -
 
 
 def single_column(
-    path: Path, sep: str, texts: Collection[str], most: int
+    path: Path, sep: str, texts: Collection[str], most: int, labels: WrittenLabels
 ) -> Iterator[tuple[dict[str, np.ndarray], float]]:
     """Yield the only column of a text file in batches of at most ``most`` rows, and the share of the file read."""
+    read = CsvColumns(path, texts, labels)
     try:
         with opened(path) as (file, share):
             rows = _csv_rows(file, sep)
             (name,) = _header(rows)
             cells = _cells(rows, 1, [0])
             while batch := [text for (text,) in itertools.islice(cells, most)]:
-                yield {name: _objects([x or None for x in batch]) if name in texts else _typed(batch)}, share()
+                found = as_objects([x or None for x in batch]) if name in texts else read.of_texts(name, batch)
+                yield {name: found}, share()
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path} cannot be read as CSV: {error}") from error
-
-
-def without_blanks(column: np.ndarray, *, text: bool = False) -> np.ndarray:
-    """Return a column of CSV as pandas reads it, its texts without the blanks around them.
-
-    It is then read anew, as texts or (without ``text``) as what these write.
-    """
-    values = column.tolist() if column.dtype.kind == "O" else []
-    if not any(isinstance(value, str) and value != value.strip(BLANKS) for value in set(values)):
-        return column
-    texts = [value.strip(BLANKS) if isinstance(value, str) else "" for value in values]
-    return _objects([None if x in MISSING else x for x in texts]) if text else _typed(texts)
-
-
-def as_names(column: np.ndarray) -> np.ndarray:
-    """Return a column of texts, or of texts and numbers, as whole numbers where all that are present are such."""
-    if column.dtype.kind != "O":
-        return column
-    texts = ["" if x is None or x != x else str(x) if type(x) in (int, float) else x for x in column]
-    return _named(texts) if all(isinstance(text, str) for text in texts) else column
-
-
-def as_texts(column: np.ndarray) -> np.ndarray:
-    """Return a column of texts, of integers or of both, of which none is missing, as texts; another as it is."""
-    if column.dtype.kind not in "iuO":
-        return column
-    return _objects([str(x) if type(x) is int else x for x in column.tolist()])
-
-
-def _named(texts: Sequence[str]) -> np.ndarray:
-    """Turn the texts of one column into integers where all are written as such, or keep them."""
-    present = [text for text in texts if text not in MISSING]
-    if present and all(INTEGER.fullmatch(text) for text in present):
-        return _numbers([math.nan if text in MISSING else int(text.removesuffix(".0")) for text in texts])
-    return _objects([None if text in MISSING else text for text in texts])
 
 
 def _pandas() -> Any:
@@ -327,11 +271,11 @@ def _pandas() -> Any:
     return pandas
 
 
-def _frame(pd: Any, file: IO[bytes], sep: str, header: Sequence[str], texts: Collection[str]) -> Any:
+def _frame(pd: Any, file: IO[bytes], sep: str, header: Sequence[str], kinds: dict[str, type]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
         try:
-            return pd.read_csv(file, sep=sep, dtype=dict.fromkeys(texts, str), **AS_CSV)
+            return pd.read_csv(file, sep=sep, dtype=kinds, **AS_CSV)
         except pd.errors.ParserWarning as warning:
             raise ValueError(LONGER.format(len(header))) from warning
 
@@ -348,20 +292,6 @@ def _cells(rows: Iterator[list[str]], width: int, places: Sequence[int]) -> Iter
         yield from [[""] * len(places)] * empty
         yield [row[place].strip(BLANKS) if place < len(row) else "" for place in places]
         number, empty = number + empty + 1, 0
-
-
-def _typed(texts: Sequence[str]) -> np.ndarray:
-    """Turn the texts of one column into integers, floats, booleans or strings."""
-    present = [text for text in texts if text not in MISSING]
-    whole = len(present) == len(texts)
-    for kind in (int, float) if not any("_" in text for text in present) else ():  # Python reads "1_2" as 12
-        with contextlib.suppress(ValueError):
-            numbers = iter([kind(text) for text in present])
-            return _numbers([math.nan if text in MISSING else next(numbers) for text in texts])
-    if all(text.lower() in TRUTH for text in present):
-        truths = [None if text in MISSING else TRUTH[text.lower()] for text in texts]
-        return np.array(truths, bool if whole else object)
-    return _objects([None if text in MISSING else text for text in texts])
 
 
 @dataclasses.dataclass(frozen=True)
