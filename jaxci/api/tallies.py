@@ -33,8 +33,8 @@ def read_back(kept: Any, empty: np.ndarray) -> np.ndarray:
 
 def alike(name: str, values: np.ndarray, known: Mapping[Any, int]) -> None:
     """Refuse labels of another type than those before."""
-    first = next(iter(known), None)
-    if first is not None and isinstance(first, str) != (values.dtype.kind in "US"):
+    first, kind = next(iter(known), None), values.dtype.kind
+    if first is not None and (isinstance(first, str), isinstance(first, bytes)) != (kind == "U", kind == "S"):
         raise TypeError(
             f"{name} must hold labels of one type in every batch; got dtype {values.dtype} after {shown(first)}"
         )

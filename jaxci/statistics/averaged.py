@@ -47,7 +47,7 @@ class AveragedStatistic(ConfusionStatistic):
         "macro": the mean over classes; "weighted": the mean weighted by ``t_k``; "class": the score
         of one class. Classes with an undefined (NaN) score leave the mean, as in scikit-learn.
     class_index : int
-        The class scored where ``average`` is "class".
+        The class scored where ``average`` is "class"; else it stays 1, and ``pos_label`` of the verbs names the class.
     zero_division : {0.0, 1.0, nan}
         The ratio 0 / 0. Everywhere in this module it may also be NaN, for Jaccard too.
     absent_class : {"sklearn", "zero", "skip"}
@@ -75,6 +75,11 @@ class AveragedStatistic(ConfusionStatistic):
     def __post_init__(self) -> None:
         check_choice("average", self.average, AVERAGES)
         check_choice("absent_class", self.absent_class, ABSENT_CLASS)
+        if self.average != "class" and self.class_index != 1:
+            raise ValueError(
+                f"class_index goes with average='class' alone; got {self.class_index!r} and average={self.average!r} "
+                "(pos_label names the positive one of two classes)"
+            )
         if np.isnan(self.zero_division):
             # One NaN object for all: static fields are compared, and NaN equals itself by identity only.
             object.__setattr__(self, "zero_division", np.nan)
@@ -137,7 +142,7 @@ class AveragedStatistic(ConfusionStatistic):
         rest, own = (jnp.asarray(sizes)[k] for sizes in (unseen.sizes.of_rest, unseen.sizes.of_class))
         sums = prepared.bank_sums(shared)
         weights = (unseen.weights * jnp.stack([rest, own, rest, own])[:, None]).astype(sums.dtype)
-        two = dataclasses.replace(self, average="binary")
+        two = dataclasses.replace(self, average="binary", class_index=1)
         other, along, alike = (1.0 - jnp.eye(2))[..., None].astype(sums.dtype), unseen.together, None
         if along is not None:
             share = jnp.stack([jnp.asarray(along.of_rest)[k], jnp.asarray(along.of_class)[k]])

@@ -289,6 +289,10 @@ ROWS = labelled()
         (lambda: jaxci.Accumulator(["accuracy"], labels=[0, 1]).update([0, 2], [0, 1]), "y_true must only hold"),
         (lambda: jaxci.Accumulator(["accuracy"]).update([0], [0]).update(["a"], ["a"]), "one type in every batch"),
         (
+            lambda: jaxci.Accumulator(["accuracy"]).update(["a"], ["a"]).update([b"a"], [b"a"]),
+            "one type in every batch",
+        ),
+        (
             lambda: jaxci.Accumulator(["log_loss"]).update([0], [0], [0.5]).update([0], y_score=[0.5]),
             "every batch must have the same arrays; got y_score, y_true after y_pred, y_score, y_true",
         ),
@@ -459,3 +463,9 @@ def test_a_batch_of_no_rows_changes_nothing(empty):
     assert found.finalize().to_dict() == whole.finalize().to_dict()
     with pytest.raises(ValueError, match="y_true must not be empty"):
         found.update(empty, [1])
+
+
+def test_labels_may_be_bytes_in_every_batch():
+    labels = np.array([b"a", b"b"])[ROWS["y_true"] % 2]
+    found = jaxci.Accumulator(["accuracy"]).update(labels, labels).update(labels, labels[::-1]).finalize()
+    assert found.rows[0].estimate == np.mean([np.ones(len(labels)), labels == labels[::-1]])

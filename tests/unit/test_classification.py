@@ -465,6 +465,12 @@ def test_unknown_settings_are_refused(cls):
         cls(zero_division=0.5)
 
 
+@pytest.mark.parametrize("average", ["binary", "macro"])
+def test_a_class_is_named_for_the_score_of_one_alone(average):
+    with pytest.raises(ValueError, match=f"class_index goes with average='class' alone; got 0 and average='{average}'"):
+        Recall(average=average, class_index=0)
+
+
 def test_balanced_accuracy_refuses_unknown_rule():
     with pytest.raises(ValueError, match="absent_class must be one of"):
         BalancedAccuracy(absent_class="drop")
