@@ -27,7 +27,8 @@ class ProperBayesian(Method):
       ``bounded_reach`` where values have a bound, at which they are cut; the bounds where values do not vary; of log
       losses and Brier scores the high one is what rows would lose, on average, were they of another class, if more;
     - for a confusion table of two classes, or of one class against the rest, one in each cell; of more classes, half a
-      row of each that is right and half a row that is wrong, spread over the others as all predictions are, or, for
+      row of each that is right and half a row that is wrong, spread over the others as all predictions are (of classes
+      in an order, whose kappa is weighted, at the farthest), or, for
       precision, of each as it is predicted, spread as all rows are; for the share of all rows that are right, one right
       and one wrong;
     - for areas under ROC curves and average precision, 2 / K^2 of a row of each class, ranked worst.

@@ -197,11 +197,23 @@ class CohenKappa(ConfusionStatistic):
         if self.weights is None:
             counts = OneVsRest.of(shares)
             return 1 - ratio(counts.misses.sum(axis=0), (counts.predicted * counts.others).sum(axis=0), np.nan)
-        places = np.arange(len(table))
-        apart = np.abs(places[:, None] - places) ** (1 if self.weights == "linear" else 2)
+        apart = self._apart(len(table))
         seen = jnp.tensordot(apart, shares, 2)
         by_chance = jnp.tensordot(apart, shares.sum(axis=1)[:, None] * shares.sum(axis=0), 2)
         return 1 - ratio(seen, by_chance, np.nan)
+
+    def _apart(self, n_classes: int) -> np.ndarray:
+        """Return how far apart classes are (K, K)."""
+        places = np.arange(n_classes)
+        return np.abs(places[:, None] - places) ** (1 if self.weights == "linear" else 2)
+
+    def mistaken_for(self, table: jax.Array) -> jax.Array:
+        """Return the relative weights (K, K) of what wrong rows are taken for: of classes in an order the farthest."""
+        if self.weights is None:
+            return super().mistaken_for(table)
+        there = (table.sum(axis=0) > 0) | (table.sum(axis=1) > 0)
+        apart = jnp.where(there, self._apart(len(table)), 0)
+        return jnp.where((apart > 0) & (apart == apart.max(axis=1, keepdims=True)), 1.0, 0.0)
 
 
 METRICS: dict[str, Statistic] = {

@@ -170,21 +170,25 @@ class ConfusionStatistic(TableStatistic, OpposedStatistic):
             return (1.0 / n_classes,) * (2 * n_classes)
         return ((1.0 if n_classes == 2 else 0.5),) * (2 * n_classes)
 
+    def mistaken_for(self, table: jax.Array) -> jax.Array:
+        """Return the relative weights (K, K) of what wrong rows of every class that were not seen are taken for."""
+        return jnp.where(~np.eye(len(table), dtype=bool), table.sum(axis=0), 0.0)
+
     def posterior(self, prepared: Any, shared: Bank, unseen: PseudoUnits, whole: Any) -> jax.Array:
         """Return the statistic (B,) with rows of every class that are right, and others that are wrong.
 
-        Wrong rows of a class are spread over the others as all predictions are. Of more than two classes those that
-        have no row gain none. Of means over classes rows are of predicted ones where predictions count below the line,
-        wrong ones of true classes as all rows are. Those that were never predicted gain rows that are all right, or all
-        wrong, of all such classes: what they score may be anything, and 0 if they never are.
+        Wrong rows of a class are spread over the others as all predictions are (:meth:`mistaken_for`). Of more than two
+        classes those that have no row gain none. Of means over classes rows are of predicted ones where predictions
+        count below the line, wrong ones of true classes as all rows are. Those that were never predicted gain rows that
+        are all right, or all wrong, of all such classes: what they score may be anything, and 0 if they never are.
         """
         known = prepared.without_rows()
         observed = known.table(prepared.sums(whole))
         size = observed.shape[0]
         by_prediction = self.averages_precision
         table = observed.T if by_prediction else observed
+        spread = self.mistaken_for(table)
         other = ~np.eye(size, dtype=bool)
-        spread = jnp.where(other, table.sum(axis=0), 0.0)
         spread = jnp.where(spread.sum(axis=1, keepdims=True) > 0, spread, other)
         spread = (spread / spread.sum(axis=1, keepdims=True))[..., None]
         held, along = unseen.sizes, unseen.together

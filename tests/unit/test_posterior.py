@@ -18,8 +18,9 @@ from jaxci.inference.posterior import going_along, sizes
 from jaxci.inference.program import RowReader, of_units
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.bayesian import ProperBayesian
+from jaxci.records import record
 from jaxci.resampling.posterior import GammaTables, PosteriorWeights
-from jaxci.statistics import Mean
+from jaxci.statistics import CohenKappa, Mean
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.sample import PseudoUnits, Sample
@@ -132,6 +133,29 @@ def test_wrong_rows_of_a_class_are_spread_as_predictions_are(name):
     rows = {key: np.array(column, np.int32) for key, column in rows.items()}
     expected = of_rows(METRICS[name], sample, rows, np.array(weights).T)
     np.testing.assert_allclose(posterior(METRICS[name], sample, unseen), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("weights", ["linear", "quadratic"])
+def test_wrong_rows_of_classes_in_an_order_are_taken_for_the_farthest(weights):
+    kappa = CohenKappa(weights=weights)
+    table = np.diag([4.0, 3.0, 2.0])
+    assert kappa.mistaken_for(table).tolist() == [[0, 0, 1], [1, 0, 1], [1, 0, 0]]
+    absent = np.zeros((4, 4))
+    absent[:3, :3] = table
+    assert kappa.mistaken_for(absent)[:3, 3].tolist() == [0, 0, 0]
+    rows = np.repeat(np.arange(3), [40, 30, 5])
+    guess = np.where(np.arange(75) == 0, 1, rows)  # no row is two classes away
+    (low, _), (plain, _) = (
+        jaxci.interval(one, rows, guess, method="proper_bayesian", rng=0).confidence_interval
+        for one in (kappa, _SpreadKappa(weights=weights))
+    )
+    assert low < plain - 0.01
+
+
+@record
+class _SpreadKappa(CohenKappa):
+    def mistaken_for(self, table):
+        return CohenKappa().mistaken_for(table)
 
 
 @pytest.mark.parametrize("name", ["precision_macro", "precision_weighted"])
