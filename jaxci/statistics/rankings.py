@@ -201,7 +201,19 @@ def class_scores(sample: Sample, whole: float) -> tuple[Any, Any, Any]:
     assert sample.y_score is not None
     s = sample.y_score
     xp = namespace(s)
-    scores = xp.stack([whole - s, s], axis=1) if s.ndim == 1 else s
+    scores = xp.stack([_rest(s, whole), s], axis=1) if s.ndim == 1 else s
     codes, classes = sample.y_true[: sample.n], scores.shape[1]
     counts = jnp.bincount(codes, length=classes) if xp is jnp else np.bincount(codes, minlength=classes)
     return sample.y_true, counts.astype(np.int32), scores
+
+
+def _rest(s: Any, whole: float) -> Any:
+    """Return ``whole - s``, on the host as the value of ``s`` (n,) that it is but for rounding: so that both tie."""
+    rest = whole - s
+    if namespace(s) is jnp or not whole:
+        return rest
+    known = np.unique(s)
+    above = np.searchsorted(known, rest).clip(max=len(known) - 1)
+    near = (known[above], known[np.maximum(above - 1, 0)])
+    nearest = np.where(np.abs(near[0] - rest) <= np.abs(near[1] - rest), *near)
+    return np.where(np.abs(nearest - rest) <= np.finfo(np.float64).eps, nearest, rest)

@@ -9,7 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
 
+import jaxci
 from jaxci.inference.program import RowReader, of_batch, of_units
 from jaxci.intervals.auc import auc_evidence
 from jaxci.resampling import kernels, ranked
@@ -473,3 +475,14 @@ def test_placement_variances_of_a_class_of_one():
     expected = auc_evidence(y, s)
     assert math.isnan(got.variance_pos)
     assert float(got.variance_neg) == pytest.approx(expected.placement_variance_neg, rel=1e-14)
+
+
+@pytest.mark.parametrize("steps", [5, 10, 20, 100])
+def test_scores_of_two_classes_that_are_written_alike_tie(steps):
+    rng = np.random.default_rng(steps)
+    p = rng.integers(0, steps + 1, 120) / steps
+    y, scores = (rng.random(120) < p).astype(int), np.stack([np.round(1 - p, 3), p], axis=1)
+    pairs = np.eye(2)[y].ravel(), scores.ravel()
+    for name, reference in (("roc_auc_micro", roc_auc_score), ("average_precision_micro", average_precision_score)):
+        found = jaxci.interval(name, y, scores, n_resamples=19, confidence_level=0.5, rng=0).estimate
+        assert found == pytest.approx(reference(*pairs), rel=1e-12)
