@@ -243,7 +243,7 @@ def compare(
         extra = [name for name in (target, pred_a, pred_b, groups, strata, weights) if name is not None]
         others = [target, pred_a, pred_b, weights, *scores_a, *scores_b]
         texts = naming(groups, strata, beside=others)
-        known = labels_in([target, pred_a, pred_b], [metric], labels)
+        known = labels_in(target, [pred_a, pred_b], [metric], labels)
         columns = read_columns(file, [*extra, *scores_a, *scores_b], sep, texts=texts, labels=known)
         truth = None if target is None else columns[target]
         if by_score:
@@ -311,7 +311,7 @@ def check(
 
         named = [name for name in (target, pred, groups, strata) if name is not None]
         texts = naming(groups, strata, beside=[target, pred, *scores])
-        known = labels_in([target, pred], [metric], labels)
+        known = labels_in(target, [pred], [metric], labels)
         columns = read_columns(file, named + scores, sep, texts=texts, labels=known)
         labelled = given(columns, y_true=target, y_pred=pred)
         scored = as_scores(columns, scores) if scores else None

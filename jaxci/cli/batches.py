@@ -280,7 +280,7 @@ def _csv(
     except ImportError as error:
         raise ImportError("reading CSV in batches needs pandas: install jaxci[data]") from error
     columns = CsvColumns(path, texts, labels)
-    reading = {"sep": separator(path, sep), "dtype": columns.as_texts, "chunksize": most, **AS_CSV}
+    reading = {"sep": separator(path, sep), "dtype": columns.kinds, "chunksize": most, **AS_CSV}
     try:
         with opened(path) as (file, share), warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header

@@ -83,7 +83,6 @@ def leaderboard(
         raise ValueError(f"--models must name at least two models; got {len(names)}")
     with working("comparing") as advance:
         import jaxci
-        from jaxci.api.readers.metrics import named_metrics
         from jaxci.api.readers.models import of_files as read_files
         from jaxci.api.readers.models import of_index_columns
         from jaxci.api.readers.tables import column_names, read_columns
@@ -91,17 +90,25 @@ def leaderboard(
 
         extra = [name for name in (target, groups, strata, weights) if name is not None]
         of_files = all(Path(name).is_file() for name in names) and not set(names) & set(column_names(file, sep))
+        for option, out in (("--json", json), ("--csv", csv)):
+            if of_files and out is not None and out.resolve() in {Path(name).resolve() for name in names}:
+                raise ValueError(f"--models and {option} must be different files; got {str(out)!r} twice")
         wanted = [*extra, *([] if of_files else names)]
         texts = naming(groups, strata, beside=[target, weights, *names])
-        scored = any(one is not None and "y_score" in one.inputs for _, one in named_metrics(split(metric)))
-        known = labels_in([target, *([] if scored or of_files else names)], split(metric), labels)
+        known = labels_in(target, names, split(metric), labels)
         columns = read_columns(file, wanted, sep, texts=texts, labels=known) if wanted else {}
         truth = None if target is None else columns[target]
         options = label_options(truth, pos_label, labels)
         if bounds is not None:
             options["bounds"] = numbers("--bounds", bounds)
         if of_files:
-            by_model: dict[str, Any] = read_files(names, sep, truth=options.get("labels", truth), target=target)
+            by_model: dict[str, Any] = read_files(
+                names,
+                sep,
+                truth=options.get("labels", truth),
+                target=target,
+                labels=labels_in(None, names, split(metric), labels),
+            )
         else:
             by_model = {name: columns[name] for name in names}
         said = of_index_columns(names, sep) if of_files else []

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxci.cli.options import Csv, Json, Level, Method, Seed, Sep, listed, numbers, split, working
+from jaxci.cli.options import Csv, Json, Level, Method, Seed, Sep, apart, listed, numbers, split, working
 
 
 def _folder(metavar: str) -> Any:
     return typer.Argument(
-        metavar=metavar, help="Folder of mask images; a case has one name in both.", show_default=False
+        metavar=metavar, help="Folder of mask images; a case has one name in both.", show_default=False, callback=apart
     )
 
 

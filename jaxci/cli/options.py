@@ -25,16 +25,29 @@ UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB
 
 
 def apart(context: typer.Context, option: typer.CallbackParam, path: Any) -> Any:
-    """Return a file or files, none of which is named twice: what is written is not what is read, or written again."""
+    """Return a file or files, none of which is named twice: what is written is not what is read, or written again.
+
+    Neither is it a file that is there in a folder that is read.
+    """
     given = path if isinstance(path, list) else [] if path is None else [path]
-    mine = {one.absolute() for one in given if one.is_file() or not one.exists()}  # devices may be named again
     for other in context.command.params:
         held = context.params.get(str(other.name))
         for one in held if isinstance(held, list) else [held]:
-            if isinstance(one, Path) and one.absolute() in mine:
+            if isinstance(one, Path) and any(_are_one(one, mine, other, option) for mine in given):
                 names = " and ".join(called(param) for param in (other, option))
                 raise ValueError(f"{names} must be different files; got {str(one)!r} twice")
     return path
+
+
+def _are_one(one: Path, mine: Path, *params: Any) -> bool:
+    """Whether two paths are one file, or one is a file in the other, a folder that an argument names."""
+    paths = [path.resolve() for path in (one, mine)]
+    if paths[0] == paths[1]:
+        return mine.is_file() or not mine.exists()  # devices may be named again
+    for folder, file, param in ((*paths, params[0]), (*paths[::-1], params[1])):
+        if param.param_type_name == "argument" and folder.is_dir() and file.is_file() and folder in file.parents:
+            return True
+    return False
 
 
 def writable(context: typer.Context, option: typer.CallbackParam, path: Path | None) -> Path | None:
@@ -186,12 +199,17 @@ def label_options(target: np.ndarray | None, pos_label: str | None, labels: str 
     return options
 
 
-def labels_in(columns: Iterable[str | None], metrics: list[str], labels: str | None) -> WrittenLabels:
+def labels_in(
+    target: str | None, predictions: Iterable[str | None], metrics: list[str], labels: str | None = None
+) -> WrittenLabels:
     """Return which of the columns that ``metrics`` read hold labels, and how they are read."""
-    from jaxci.api.readers.metrics import are_of_numbers
+    from jaxci.api.readers.metrics import are_of_numbers, named_metrics
     from jaxci.api.readers.texts import WrittenLabels
 
-    return WrittenLabels.of(() if are_of_numbers(metrics) else columns, split(labels))
+    if all(are_of_numbers([metric]) for metric in metrics):
+        return WrittenLabels()
+    scored = any(one is not None and "y_score" in one.inputs for _, one in named_metrics(metrics))
+    return WrittenLabels.of([target, *(() if scored else predictions)], split(labels))
 
 
 def split(text: str | None) -> list[str]:

@@ -16,6 +16,7 @@ from jaxci.cli.options import (
     Method,
     Seed,
     Sep,
+    labels_in,
     listed,
     naming,
     numbers,
@@ -24,7 +25,7 @@ from jaxci.cli.options import (
 )
 
 
-def _pilot(file: Path, sep: str | None, columns: dict[str, str | None], *, of_two: bool) -> dict[str, Any]:
+def _pilot(metric: str, file: Path, sep: str | None, columns: dict[str, str | None], *, of_two: bool) -> dict[str, Any]:
     """Return pilot data as :func:`jaxci.plan` takes them, of one model or ``of_two``; ``columns`` are by option."""
     from jaxci.api.readers.tables import as_scores, read_columns
 
@@ -43,7 +44,13 @@ def _pilot(file: Path, sep: str | None, columns: dict[str, str | None], *, of_tw
     named |= {"groups": columns["groups"], **dict(zip(("prediction_a", "prediction_b"), models, strict=False))}
     held = {name: column for name, column in named.items() if column is not None}
     others = [*scores, *(column for name, column in held.items() if name != "groups")]
-    read = read_columns(file, [*held.values(), *scores], sep, texts=naming(columns["groups"], beside=others))
+    read = read_columns(
+        file,
+        [*held.values(), *scores],
+        sep,
+        texts=naming(columns["groups"], beside=others),
+        labels=labels_in(columns["target"], [columns["pred"], *models], [metric]),
+    )
     found = {name: read[column] for name, column in held.items()}
     return found | ({"y_score": as_scores(read, scores)} if scores else {})
 
@@ -142,9 +149,10 @@ def plan(
             raise ValueError(f"--{option} goes with --power")
     if mean is not None and sd is None:
         raise ValueError("--mean needs --sd: the standard deviation of the values")
-    known = (
-        _expected(expected, table, parts) if pilot is None else _pilot(pilot, sep, columns, of_two=power is not None)
-    )
+    if pilot is None:
+        known = _expected(expected, table, parts)
+    else:
+        known = _pilot(metric, pilot, sep, columns, of_two=power is not None)
     options = {} if bounds is None else {"bounds": numbers("--bounds", bounds)}
     with working("planning") as advance:
         import jaxci

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jaxci.cli.options import Bounds, Csv, Json, Level, Seed, Sep, naming, numbers, working, writable
+from jaxci.cli.options import Bounds, Csv, Json, Level, Seed, Sep, apart, naming, numbers, working, writable
 
 if TYPE_CHECKING:
     from jaxci.api.quantile_results import QuantileInterval
@@ -18,6 +18,7 @@ Runs = Annotated[
         metavar="FILE",
         help="CSV, Parquet or JSON-lines file, one row per run; or the file that run_seeds wrote.",
         show_default=False,
+        callback=apart,
     ),
 ]
 

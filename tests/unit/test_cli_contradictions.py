@@ -166,3 +166,29 @@ def test_quantiles_that_are_drawn_show_the_seed_of_all_groups(capsys, folder):
 def test_names_that_files_of_results_take_for_numbers_are_refused():
     with pytest.raises(ValueError, match="distributions must not be named as a number is; got 'inf'"):
         jaxci.coverage.Study({"inf": jaxci.distributions.Empirical(np.arange(5.0))}, ["mean"], ["t"], [10])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "out", "said"),
+    [
+        (["quantile", "rows.csv", "--column", "x"], "rows.csv", "--csv and FILE must be different files"),
+        (["evaluate", "more", "--target", "y", "--pred", "guess"], "more/a.csv", "--csv and FILE must be"),
+        (["evaluate", "more/a.csv", "--target", "y", "--pred", "guess"], "more/../more/a.csv", "--csv and FILE must"),
+        (["evaluate", "more/a.csv", "--target", "y", "--pred", "guess"], "linked.csv", "--csv and FILE must"),
+        (["masks", "more", "others"], "more/a.csv", "--csv and PREDICTIONS must be"),
+        (
+            ["leaderboard", "rows.csv", "--target", "y", "--models", "more/a.csv,others/b.csv", "--metric", "accuracy"],
+            "more/a.csv",
+            "--models and --csv must be different files",
+        ),
+    ],
+)
+def test_what_is_read_is_not_overwritten(capsys, folder, arguments, out, said):
+    for name in ("more/a.csv", "others/b.csv"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        write(folder / name, {"guess": np.zeros(N, int)} if arguments[0] == "leaderboard" else {"y": [0], "guess": [1]})
+    (folder / "linked.csv").symlink_to(folder / "more" / "a.csv")
+    before = (folder / out).read_bytes()
+    assert main([*arguments, "--csv", out]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {said}")
+    assert (folder / out).read_bytes() == before

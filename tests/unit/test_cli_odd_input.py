@@ -424,6 +424,45 @@ class TestWhatIsReadAsItStands:
         assert main([*map(str, asked), "--json", str(out)]) == 0
         assert json.loads(out.read_text())["rows"][0]["estimate"] == np.mean([y == p for y, p in rows])
 
+    @pytest.mark.parametrize("way", ["--whole", "--stream"])
+    def test_labels_are_told_apart_in_all_files_and_where_they_are_named(self, tmp_path, capsys, way):
+        pytest.importorskip("pandas")
+        for name, text in (("a", "1.1"), ("b", "1.10")):
+            (tmp_path / f"{name}.csv").write_text("y,p\n" + f"{text},{text}\n2,2\n" * 20)
+        asked = ["evaluate", tmp_path, "--target", "y", "--pred", "p", way]
+        for more in (["--metrics", "accuracy"], ["--labels", "1.1,2"]):
+            assert "b.csv, column 'y', must write a label in one way; got '1.1' and '1.10'" in refusal(
+                capsys, *asked, *more
+            )
+        assert main([*map(str, asked), "--labels", "1.1,1.10,2", "--metrics", "accuracy"]) == 0
+
+    def test_labels_are_told_apart_in_files_of_models_and_pilots(self, tmp_path, capsys):
+        rows = {"t": ["07", "8", "8"], "a": ["07", "7", "8"], "b": ["7", "8", "8"]}
+        for name, texts in rows.items():
+            (tmp_path / f"{name}.csv").write_text("y\n" + "".join(f"{text}\n" for text in texts * 30))
+        files, out = [tmp_path / f"{name}.csv" for name in "tab"], tmp_path / "out.json"
+        asked = ["leaderboard", files[0], "--target", "y", "--models", f"{files[1]},{files[2]}", "--metric", "accuracy"]
+        assert "must write a label in one way; got '07' and '7'" in refusal(capsys, *asked)
+        assert main([*map(str, asked), "--labels", "07,7,8", "--json", str(out)]) == 0
+        found = {entry["name"]: entry["estimate"] for entry in json.loads(out.read_text())["entries"]}
+        assert found == {"a": pytest.approx(2 / 3), "b": pytest.approx(2 / 3)}
+        capsys.readouterr()
+        pilot = tmp_path / "pilot.csv"
+        pilot.write_text("y,p\n" + "07,7\n7,7\n8,8\n" * 30)
+        asked = ["plan", "accuracy", "--pilot", pilot, "--target", "y", "--pred", "p", "--width", ".1"]
+        assert "must write a label in one way; got '07' and '7'" in refusal(capsys, *asked)
+
+    @pytest.mark.parametrize("labels", [("01", "02", "10"), ("1.10", "1.20", "3"), ("1e5", "2e5", "3e5")])
+    def test_scores_are_named_by_labels_as_they_are_written(self, tmp_path, labels):
+        columns, out = [labels[1], labels[0], labels[2]], tmp_path / "out.json"
+        rows = [",".join([own, *(".8" if own == column else ".1" for column in columns)]) for own in labels]
+        path = tmp_path / "rows.csv"
+        path.write_text("\n".join([",".join(["y", *columns]), *rows * 20]) + "\n")
+        asked = ["evaluate", str(path), "--target", "y", "--score", ",".join(columns), "--metrics", "accuracy"]
+        for more in ([], ["--labels", ",".join(labels)]):
+            assert main([*asked, *more, "--json", str(out)]) == 0
+            assert json.loads(out.read_text())["rows"][0]["estimate"] == 1
+
     def test_numbers_may_be_written_in_two_ways_where_they_are_no_labels(self, tmp_path):
         path, out = tmp_path / "rows.csv", tmp_path / "out.json"
         path.write_text("y,p,s\n" + "1.0,1,.5\n1,2.50,.50\n2.5,2.5,0.5\n" * 10)
@@ -431,7 +470,12 @@ class TestWhatIsReadAsItStands:
         assert main(asked) == 0
         assert main([*asked, "--metrics", "mean_absolute_error"]) == 0
         assert json.loads(out.read_text())["rows"][0]["estimate"] == 0.5
-        path.write_text("y,p,s\n" + "1,1.0,.5\n0,1.0,.50\n1,0.0,0.75\n" * 10)  # each column in one way
+        path.write_text("y,p,s\n" + "0.12,-0.0,.5\n1.5,2.0,.50\n1.75,0.0,0.75\n" * 10)  # predictions look like labels
+        assert main(asked) == 0
+        assert main(["leaderboard", str(path), *asked[2:4], "--models", "p,s", "--metric", "r2", "--seed", "1"]) == 0
+        path.write_text("y,p,s\n" + "1,1.0,.5\n0,1,.50\n1,0.0,0.75\n" * 10)
+        both = ["--models", "p,y", "--metric", "accuracy,mean_absolute_error", "--seed", "1"]
+        assert main(["leaderboard", str(path), *asked[2:4], *both]) == 0
         assert main([*asked, "--score", "s", "--metrics", "accuracy,brier_score_loss"]) == 0
 
     def test_names_of_clusters_may_be_numbers_in_one_file_and_words_in_another(self, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -16,6 +17,7 @@ from jaxci.api.readers.labels import distinct, label_values
 from jaxci.api.readers.samples import columns_sample, regression_sample
 from jaxci.api.readers.scores import are_named_by
 from jaxci.api.readers.tables import NamedScores, as_scores, column_names, read_columns
+from jaxci.api.readers.texts import WrittenLabels
 from jaxci.checks import check_distinct, shown
 from jaxci.index_columns import is_index, of_left_out
 from jaxci.printing import first_few
@@ -23,6 +25,9 @@ from jaxci.statistics.base import Statistic
 from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.weighted_functions import check_weighted
+
+MAYBE_LABELS = WrittenLabels(("predictions",), sure=False)
+"""Of files whose columns may hold labels."""
 
 
 def by_name(what: str, predictions: Any, ndim: int = 2, truth: Any = None) -> dict[str, Any]:
@@ -72,7 +77,12 @@ def numbers_of(name: str, data: Any) -> np.ndarray:
 
 
 def of_files(
-    paths: Sequence[str | PathLike[str]], sep: str | None = None, *, truth: Any = None, target: str | None = None
+    paths: Sequence[str | PathLike[str]],
+    sep: str | None = None,
+    *,
+    truth: Any = None,
+    target: str | None = None,
+    labels: WrittenLabels = MAYBE_LABELS,
 ) -> dict[str, np.ndarray | NamedScores]:
     """Return the predictions of every model by the name of its file.
 
@@ -85,6 +95,8 @@ def of_files(
         The labels, by which columns of class scores must be named: those of the data, or all there are.
     target : str, optional
         The name of the column of the truth, which no file may hold beside others.
+    labels : WrittenLabels
+        How labels are read; the predictions are none if it names no column.
 
     Raises
     ------
@@ -93,7 +105,7 @@ def of_files(
     """
     names = [without_ending(Path(path)) for path in paths]
     check_distinct("names of files", names)
-    return {name: _of_file(Path(path), sep, truth, target) for name, path in zip(names, paths, strict=True)}
+    return {name: _of_file(Path(path), sep, truth, target, labels) for name, path in zip(names, paths, strict=True)}
 
 
 def of_index_columns(predictions: Any, sep: str | None = None) -> list[str]:
@@ -106,19 +118,23 @@ def of_index_columns(predictions: Any, sep: str | None = None) -> list[str]:
     ]
 
 
-def _of_file(path: Path, sep: str | None, truth: Any, target: str | None) -> np.ndarray | NamedScores:
+def _of_file(
+    path: Path, sep: str | None, truth: Any, target: str | None, labels: WrittenLabels
+) -> np.ndarray | NamedScores:
     there = column_names(path, sep)
     names = there if len(there) == 1 else [name for name in there if not is_index(name)]
     if len(names) != 1:
-        labels = [] if truth is None else distinct(label_values("y_true", truth)).tolist()
-        if not names or target in names or not are_named_by(names, labels):
-            classes = f", or one per class, whose names end in the labels {first_few(list(map(shown, labels)))}"
+        known = [] if truth is None else distinct(label_values("y_true", truth)).tolist()
+        if not names or target in names or not are_named_by(names, known):
+            classes = f", or one per class, whose names end in the labels {first_few(list(map(shown, known)))}"
             got = ", ".join(f"{name!r}{' of --target' * (name == target)}" for name in there)
             raise ValueError(
-                f"{path} must hold one column, the predictions of a model{classes if labels else ''}; it has {got}"
+                f"{path} must hold one column, the predictions of a model{classes if known else ''}; it has {got}"
             )
-    columns = read_columns(path, names, sep)
-    return columns[names[0]] if len(names) == 1 else as_scores(columns, names)
+    if len(names) > 1:
+        return as_scores(read_columns(path, names, sep), names)
+    own = dataclasses.replace(labels, names=names if labels.names else (), written={})
+    return read_columns(path, names, sep, labels=own)[names[0]]
 
 
 class Models(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxci.api.readers.arrays import is_number
 from jaxci.checks import shown
 from jaxci.printing import first_few
 
@@ -130,5 +131,9 @@ def _whole(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-_WAYS: tuple[Callable[[Any], Any], ...] = (_plain, str, _whole)
-"""How a label may be written as the name of a column: as it is, as a text, and as a whole number."""
+def _number(value: Any) -> str:
+    return _whole(float(value)) if isinstance(value, str) and is_number(value) else _whole(value)
+
+
+_WAYS: tuple[Callable[[Any], Any], ...] = (_plain, str, _whole, _number)
+"""How a label may be written as the name of a column: as it is, as a text, as a whole number, and as any (01, 1e5)."""

@@ -235,7 +235,7 @@ def _read_csv(
                 ]
             else:
                 with opened(path) as (again, _):
-                    frame = _frame(pandas, again, sep, header, read.as_texts)
+                    frame = _frame(pandas, again, sep, header, read.kinds)
                 columns = [
                     as_names(column) if name in texts else column for name, column in read.of_frame(frame, wanted, at)
                 ]
@@ -271,7 +271,7 @@ def _pandas() -> Any:
     return pandas
 
 
-def _frame(pd: Any, file: IO[bytes], sep: str, header: Sequence[str], kinds: dict[str, type]) -> Any:
+def _frame(pd: Any, file: IO[bytes], sep: str, header: Sequence[str], kinds: dict[str, Any]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
         try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -46,8 +47,9 @@ BLANKS = " \t"
 """What is no part of a text in a CSV file where it stands around it."""
 
 
-class WrittenLabels(NamedTuple):
-    """Columns of text files that hold labels, and how these are read.
+@dataclasses.dataclass(frozen=True)
+class WrittenLabels:
+    """Columns of text files that hold labels, how these are read, and what the files write for each.
 
     Attributes
     ----------
@@ -57,22 +59,24 @@ class WrittenLabels(NamedTuple):
         Whether they are known to hold labels: others do where they look like it.
     texts : bool
         Whether labels are taken as they stand: some that are to be told apart would be one number.
+    written : dict
+        What stands for each label, by column, in the files of the data set that were read.
     """
 
     names: Collection[str] = ()
     sure: bool = True
     texts: bool = False
+    written: dict[str, dict[float, str]] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, names: Iterable[str | None], labels: Sequence[str] = (), *, sure: bool = True) -> WrittenLabels:
         """Return them for columns and the ``labels`` that a user names, if any, as they are written."""
         numbers = {float(text) if is_number(text) else text for text in labels}
-        return cls([name for name in names if name is not None], sure, len(numbers) < len(set(labels)))
+        given = [name for name in names if name is not None]
+        return cls(given, sure or bool(labels), len(numbers) < len(set(labels)))
 
-    def check(
-        self, path: Path, name: str, column: np.ndarray, different: dict[str, float], written: dict[float, str]
-    ) -> None:
-        """Refuse labels of which one is written in two ways.
+    def check(self, path: Path, name: str, column: np.ndarray, numbers: Mapping[str, float]) -> None:
+        """Refuse labels of which one is written in two ways, other than as 3 and 3.0.
 
         Parameters
         ----------
@@ -80,24 +84,32 @@ class WrittenLabels(NamedTuple):
         name : str
         column : (n,) array
             What was read.
-        different : dict of str to number
+        numbers : mapping of str to number
             What each text stands for.
-        written : dict of number to str
-            How the rows before write each label; those of this column are added.
 
         Raises
         ------
         ValueError
             If texts are one number: labels that differ would be taken for the same.
         """
-        for text, number in different.items():
+        written = self.written.setdefault(name, {})
+        for text, number in numbers.items():
             before = written.setdefault(number, text)
-            if before != text and (self.sure or is_classification(column)):
+            if before == text or (_is_plain(before) and _is_plain(text)):
+                continue
+            if self.sure or is_classification(column):
                 raise ValueError(
                     f"{path}, column {name!r}, must write a label in one way; got {before!r} and {text!r}, which are "
                     f"one number (where they are two labels, write them as texts that are no numbers, or pass "
                     f"labels=[{before!r}, {text!r}, ...])"
                 )
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text is a number as Python writes it, whole ones with or without a decimal."""
+    number = float(text)
+    whole = number.is_integer() and text.removesuffix(".0").removeprefix("-") == str(abs(int(number)))
+    return whole or text == repr(number)
 
 
 NO_LABELS = WrittenLabels()
@@ -109,35 +121,43 @@ class CsvColumns:
 
     def __init__(self, path: Path, texts: Collection[str], labels: WrittenLabels):
         self.path, self.texts, self.labels = path, texts, labels
-        self.written: dict[str, dict[Any, str]] = {name: {} for name in labels.names}
 
     @property
-    def as_texts(self) -> dict[str, type]:
-        """The columns that pandas leaves as texts."""
-        return dict.fromkeys([*self.texts, *self.labels.names], str)
+    def kinds(self) -> dict[str, Any]:
+        """What pandas makes of columns that it leaves as texts."""
+        return dict.fromkeys(self.texts, str) | dict.fromkeys(self.labels.names, object)
 
     def of_texts(self, name: str, texts: Sequence[str]) -> np.ndarray:
         """Return what the texts of a column are, labels as they stand or checked."""
         if name not in self.labels.names:
             return typed(texts)
+        place = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        return self._of_codes(name, [*place], np.fromiter(map(place.__getitem__, texts), np.int64, len(texts)))
+
+    def _of_codes(self, name: str, different: list[str], codes: np.ndarray) -> np.ndarray:
+        """Return labels (n,) by what ``different`` texts there are and which each row has."""
         if self.labels.texts:
-            return as_they_stand(texts)
-        different = list(dict.fromkeys(texts))
-        values, place = typed(different), {text: number for number, text in enumerate(different)}
-        found: np.ndarray = values[np.fromiter(map(place.__getitem__, texts), np.int64, len(texts))]
-        numbers = {x: y for x, y in zip(different, values.tolist(), strict=True) if type(y) in (int, float)}
-        there = {x: y for x, y in numbers.items() if x not in MISSING}
-        self.labels.check(self.path, name, found, there, self.written[name])
+            return as_they_stand(different)[codes]
+        values = typed(different)
+        found: np.ndarray = values[codes]
+        pairs = zip(different, values.tolist(), strict=True)
+        numbers = {text: x for text, x in pairs if type(x) in (int, float) and text not in MISSING}
+        self.labels.check(self.path, name, found, numbers)
         return found
 
     def of_frame(self, frame: Any, wanted: Sequence[str], at: Sequence[int]) -> Iterator[tuple[str, np.ndarray]]:
         """Yield columns of a frame that pandas read with their names, texts without the blanks around them."""
         for name, place in zip(wanted, at, strict=True):
-            column = frame.iloc[:, place].to_numpy()
-            values = column.tolist() if column.dtype.kind == "O" else []
-            if name in self.labels.names or _has_blanks(values):
+            series = frame.iloc[:, place]
+            if name in self.labels.names:
+                codes, different = series.factorize()
+                missing = [""] if (codes < 0).any() else []
+                yield name, self._of_codes(name, [text.strip(BLANKS) for text in different] + missing, codes)
+                continue
+            column = series.to_numpy()
+            if column.dtype.kind == "O" and _has_blanks(column.tolist()):
                 texts = [x.strip(BLANKS) if isinstance(x, str) else "" for x in column.tolist()]
-                column = as_they_stand(texts) if name in self.texts else self.of_texts(name, texts)
+                column = as_they_stand(texts) if name in self.texts else typed(texts)
             yield name, column
 
 
