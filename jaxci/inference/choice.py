@@ -30,8 +30,8 @@ from jaxci.inference.choice_by_rules import (
     of_large_tables,
 )
 from jaxci.inference.choice_of_differences import choose_difference
-from jaxci.inference.choice_of_losses import with_none_wrong
 from jaxci.inference.choice_of_many_rows import ranks_many
+from jaxci.inference.choice_of_unseen import allowing_for_unseen
 from jaxci.inference.features import (
     LARGEST,
     features_of,
@@ -166,7 +166,8 @@ MISSED = "what they score is hardly known, and 95% intervals covered 87% to 100%
 
 def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
     """Choose the interval method for ``statistic`` from the data's layout and size, and the rarest class."""
-    found = with_none_wrong(_chosen(statistic, layout, n_resamples, tails, sample), statistic, layout, sample)
+    found = _chosen(statistic, layout, n_resamples, tails, sample)
+    found = allowing_for_unseen(found, statistic, layout, n_resamples, tails, sample)
     if not isinstance(statistic, TableStatistic) or not statistic.averages_precision:
         return found
     if statistic.averages_hits and sample.n_missed_classes:  # which is told

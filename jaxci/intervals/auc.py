@@ -307,6 +307,12 @@ HALVINGS = 60
 """Steps that find a root in [0, 1] to the last bits."""
 
 
+def newcombe_variance(t: Any, m: Any, n: Any) -> Any:
+    """Return the variance that :class:`NewcombeAuc` reads, of an area t of m positives and n negatives."""
+    both = (m + n) / 2 - 1
+    return t * (1 - t) * (1 + both * (1 - t) / (2 - t) + both * t / (1 + t)) / (m * n)
+
+
 @record
 class NewcombeAuc(AucMethod):
     """Newcombe's score interval of an area under the ROC curve.
@@ -328,11 +334,10 @@ class NewcombeAuc(AucMethod):
     def of_auc(self, auc: AucEvidence, tails: Tails) -> Bounds:
         """Return bounds, also for classes that are perfectly separated."""
         a, m, n = auc.auc, 1.0 * auc.n_pos, 1.0 * auc.n_neg
-        xp, both = namespace(a), (m + n) / 2 - 1
+        xp = namespace(a)
 
         def beyond(t: Any, z: Any) -> Any:
-            variance = t * (1 - t) * (1 + both * (1 - t) / (2 - t) + both * t / (1 + t)) / (m * n)
-            return xp.abs(a - t) > z * xp.sqrt(variance)
+            return xp.abs(a - t) > z * xp.sqrt(newcombe_variance(t, m, n))
 
         def end(outer: Any, z: Any) -> Any:
             def halve(state: tuple[int, Any, Any]) -> tuple[int, Any, Any]:

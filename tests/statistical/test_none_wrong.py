@@ -1,4 +1,4 @@
-"""Log losses and Brier scores of rows none of which is wrong by its scores, by the verb's own default."""
+"""Samples that show nothing of a kind of rows, by the verb's own default: none wrong, none ranked wrongly."""
 
 import warnings
 
@@ -71,3 +71,74 @@ def test_accumulators_and_groups_of_one_row_agree():
         assert row.reason == whole[row.statistic].reason
     clusters = intervals(y, scores, groups=np.arange(N) // 5, rng=0)
     assert all("no row is wrong" not in row.reason for row in clusters.values())
+
+
+def chosen(metric, *data, **options):
+    with warnings.catch_warnings(action="ignore", category=jaxci.JaxciWarning):
+        return jaxci.interval(metric, *data, n_resamples=999, **options)
+
+
+@pytest.mark.parametrize("metric", ["roc_auc_ovr", "roc_auc_ovo", "roc_auc_micro", "average_precision_macro"])
+@pytest.mark.parametrize("n", [90, 600])
+def test_ranks_of_several_classes_that_are_all_right_have_a_width(metric, n):
+    rng = np.random.default_rng(6)
+    y, scores = scored(np.zeros(n, bool), 3, rng)
+    found = chosen(metric, y, scores, rng=0)
+    assert found.reason.startswith("no row is ranked wrongly")
+    assert found.confidence_interval.high == found.estimate == 1
+    assert found.confidence_interval.low < 1 - 0.5 / n
+
+
+@pytest.mark.parametrize("kind", ["pos", "neg"])
+def test_an_area_of_1_allows_for_three_rows_at_the_far_end(kind):
+    rng = np.random.default_rng(7)
+    y = np.arange(N) % 2
+    found = chosen("roc_auc", y, y + rng.random(N), rng=0)
+    assert found.reason.startswith("no row is ranked wrongly")
+    expected = 2.5 / (N / 2)  # of one class, all of which would be on the wrong side of all others: 1.25 rows of 50
+    assert found.confidence_interval.low < 1 - expected / 2
+    assert chosen("roc_auc", y, y + rng.random(N), method="proper_bayesian", rng=0).confidence_interval.low > (
+        found.confidence_interval.low
+    )
+
+
+@pytest.mark.false_alarm(1e-6)
+def test_areas_of_which_few_positives_rank_last_are_not_judged_by_newcombes_variance(false_alarm):
+    """Newcombe's intervals cover .71 of such data sets; DeLong's, on the logit scale, .97 of those it took them in."""
+    rng, held, taken = np.random.default_rng(8), 0, 0
+    for number in range(150):
+        y = (rng.random(100) < 0.1).astype(int)
+        y[:2] = 1
+        score = np.where((y == 1) & (rng.random(100) < 0.3), -1.0, y) + rng.random(100)
+        found = chosen("roc_auc", y, score, rng=number)
+        taken += found.reason.startswith("a ROC AUC that varies")
+        held += found.confidence_interval.low <= 0.7 <= found.confidence_interval.high
+    assert taken > 40
+    assert stats.binom.cdf(held, 150, 0.92) > false_alarm
+
+
+def test_a_rare_class_without_errors_is_allowed_some():
+    y = np.repeat([0, 1, 2], [235, 235, 30])
+    guess = np.where(np.arange(500) < 2, 1, y)
+    found, cards = chosen("f1_macro", y, guess, rng=0), chosen("f1_macro", y, guess, method="proper_bayesian", rng=0)
+    assert found.reason.startswith("the rarest class has no error")
+    assert found.confidence_interval.low < cards.confidence_interval.low - 0.002
+    guess[-1] = 0
+    assert "rarest class has no error" not in chosen("f1_macro", y, guess, rng=0).reason
+    even = np.repeat([0, 1, 2], 100)
+    assert "rarest class has no" not in chosen("f1_macro", even, np.where(np.arange(300) < 2, 1, even), rng=0).reason
+
+
+@pytest.mark.false_alarm(1e-6)
+def test_means_over_classes_with_a_rare_one_are_covered(false_alarm):
+    """With a quarter of a row of each class, half of it wrong, .76 of such data sets were covered."""
+    shares, rng, held = np.array([0.47, 0.47, 0.06]), np.random.default_rng(9), 0
+    law = np.diag(shares) * (1 - 0.006)
+    law[~np.eye(3, dtype=bool)] = np.repeat(shares * 0.003, 2)
+    law[0, :2] += (-0.01, 0.01)
+    true = np.mean(2 * np.diag(law) / (law.sum(axis=0) + law.sum(axis=1)))
+    for number in range(200):
+        y, guess = np.divmod(np.repeat(np.arange(9), rng.multinomial(500, law.ravel())), 3)
+        low, high = chosen("f1_macro", y, guess, labels=[0, 1, 2], rng=number).confidence_interval
+        held += low <= true <= high
+    assert stats.binom.cdf(held, 200, 0.93) > false_alarm
