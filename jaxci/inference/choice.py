@@ -10,7 +10,9 @@ design effect (:mod:`jaxci.inference.features`). Where large clusters differ lit
 allowed for: it would decide. Rows in strata of fixed size are judged as independent ones, which vary
 more. What no card tells, of weights, statistics without a card and sizes beyond the cards, is decided by the rules of
 :mod:`jaxci.inference.choice_by_rules`; so are, here, means of class scores where a class has no right prediction, which
-the features do not tell. Differences have rules of their own (:mod:`jaxci.inference.choice_of_differences`).
+the features do not tell. Where a sample shows nothing of a kind of rows that would count, more is allowed for them
+than on the cards (:mod:`jaxci.inference.choice_of_unseen`). Differences have rules of their own
+(:mod:`jaxci.inference.choice_of_differences`).
 """
 
 from __future__ import annotations
