@@ -25,7 +25,9 @@ NONE_WRONG = ProperBayesian(mass=0.75)
 """Of log losses and Brier scores where no row is wrong, and of ranks that are all right."""
 
 CLEAN_CLASS = ProperBayesian(mass=0.5)
-"""Of means over a few classes, the rarest of which has no error: a quarter of a row of each class is wrong."""
+"""Of a few classes without errors, and means over such, the rarest of which has none: a quarter of a row of each class
+is wrong.
+"""
 FEW_CLASSES = range(3, 6)
 """So many classes: of more, what every class adds shifts a mean by more than its error."""
 RARER = 0.5
@@ -60,7 +62,11 @@ def allowing_for_unseen(
         return _of_ranks(found, statistic, sample, layout, bearable=bearable and layout.counts is None)
     if not isinstance(statistic, TableStatistic):
         return found
-    if found.method.prior is not None and _rarest_is_clean(statistic, sample):
+    if found.method.prior is None or sample.n_classes not in FEW_CLASSES:
+        return found
+    if sample.wrong == 0:
+        return _with(found, CLEAN_CLASS, f"no row is wrong{CHANCE}")
+    if statistic.averages_classes and _rarest_is_clean(sample):
         return _with(found, CLEAN_CLASS, f"the rarest class has no error{CHANCE}")
     return found
 
@@ -88,13 +94,11 @@ def _of_ranks(found: Choice, statistic: ScoreRanking, sample: Sample, layout: La
     return found
 
 
-def _rarest_is_clean(statistic: TableStatistic, sample: Sample) -> bool:
-    """Whether a mean over a few classes is of a rare one without errors, where others have some."""
-    if not statistic.averages_classes or sample.n_classes not in FEW_CLASSES:
-        return False
+def _rarest_is_clean(sample: Sample) -> bool:
+    """Whether a class that is rare has no errors."""
     sizes, taken = sample.class_sizes, sample.predicted_sizes
     y, guess = sample.y_true[: sample.n], sample.y_pred[: sample.n]
     counts = np.ones(sample.n) if sample.counts is None else sample.counts
     right = np.bincount(y, counts * (y == guess), sample.n_classes)
     clean = (sizes > 0) & (right == sizes) & (taken == sizes) & (sizes < RARER * sizes.sum() / sample.n_classes)
-    return bool(clean.any()) and sample.wrong > 0
+    return bool(clean.any())

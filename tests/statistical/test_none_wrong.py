@@ -125,6 +125,7 @@ def test_a_rare_class_without_errors_is_allowed_some():
     assert found.confidence_interval.low < cards.confidence_interval.low - 0.002
     guess[-1] = 0
     assert "rarest class has no error" not in chosen("f1_macro", y, guess, rng=0).reason
+    assert chosen("matthews_corrcoef", y, y, rng=0).reason.startswith("no row is wrong")
     even = np.repeat([0, 1, 2], 100)
     assert "rarest class has no" not in chosen("f1_macro", even, np.where(np.arange(300) < 2, 1, even), rng=0).reason
 
