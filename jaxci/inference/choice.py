@@ -32,7 +32,7 @@ from jaxci.inference.choice_by_rules import (
     of_large_tables,
 )
 from jaxci.inference.choice_of_differences import choose_difference
-from jaxci.inference.choice_of_many_rows import ranks_many
+from jaxci.inference.choice_of_many_rows import misranks_in_clusters, ranks_many
 from jaxci.inference.choice_of_unseen import allowing_for_unseen
 from jaxci.inference.features import (
     LARGEST,
@@ -344,7 +344,7 @@ def _card_of(statistic: Statistic, sample: Sample, layout: Layout, n_resamples: 
     classes = sample.n_classes if layout.features is None else layout.features.classes
     if classes > 2 and not _is_share(statistic):  # what is simulated of clusters has two classes
         return None
-    if ranks_many(statistic, layout, n_resamples):
+    if ranks_many(statistic, layout, n_resamples) or misranks_in_clusters(statistic, layout, sample):
         return None
     suffix = CLUSTERED.format("")
     name = name_on_cards(statistic, [name.removesuffix(suffix) for name in known if name.endswith(suffix)])

@@ -11,6 +11,7 @@ from jaxci.inference.choice_of_many_rows import (
     MANY_CLUSTERS,
     MOST_SMOOTH_DRAWS,
     is_large,
+    misranks_in_clusters,
     of_large,
     of_quantiles,
     on_scale,
@@ -331,6 +332,9 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
     if ranks_many(statistic, layout, n_resamples):
         why = f"ranks of too many rows to resample, in {MANY_CLUSTERS} clusters or more: influence, summed over each"
         return Choice(Delta(scale=scale_of(statistic), use_t=True), f"{why}, and Student's quantiles")
+    if misranks_in_clusters(statistic, layout, sample):
+        what = f"ranks of rows in {MANY_CLUSTERS} clusters or more: influence, summed over each"
+        return _of_influence(KurtosisT(scale=scale_of(statistic)), what)
     many = _of_many_classes(statistic, layout, sample, enough=n_resamples >= smallest_bank(tails))
     if many is not None:
         return many

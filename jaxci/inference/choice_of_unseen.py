@@ -62,7 +62,7 @@ def allowing_for_unseen(
         return _of_ranks(found, statistic, sample, layout, bearable=bearable and layout.counts is None)
     if not isinstance(statistic, TableStatistic):
         return found
-    if found.method.prior is None or sample.n_classes not in FEW_CLASSES:
+    if found.method.prior is None or np.count_nonzero(sample.class_sizes) not in FEW_CLASSES:
         return found
     if sample.wrong == 0:
         return _with(found, CLEAN_CLASS, f"no row is wrong{CHANCE}")

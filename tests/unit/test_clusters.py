@@ -840,3 +840,30 @@ def test_log_losses_of_clusters_of_dozens_of_rows_do_not_hang_on_one_that_was_no
     low, high = found.confidence_interval
     assert high - low < 1.5 * (other.confidence_interval.high - other.confidence_interval.low)  # as the rule asks
     assert high - found.estimate > found.estimate - low > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("metric", ["area", "precision"])
+def test_ranks_in_many_clusters_are_judged_by_influence(k, metric):
+    name = {2: ("roc_auc", "average_precision"), 3: ("roc_auc_ovr", "average_precision_macro")}[k][
+        metric == "precision"
+    ]
+    rng, groups = np.random.default_rng(7), np.repeat(np.arange(120), 20)
+    y = rng.choice(k, len(groups), p=[*([0.05] * (k - 1)), 1 - 0.05 * (k - 1)][::-1])
+    logits = rng.normal(size=(len(y), k)) + 0.5 * rng.normal(size=(120, k))[groups]
+    logits[np.arange(len(y)), y] += 2.5
+    scores = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    asked = {"groups": groups, "n_resamples": 199, "confidence_level": 0.9, "rng": 0}
+    found = jaxci.interval(name, y, scores, **asked)
+    assert found.method.label == "kurtosis_t(scale=logit)"
+    assert found.reason.startswith("ranks of rows in 100 clusters or more: influence, summed over each")
+    low, high = found.confidence_interval
+    wide = jaxci.interval(name, y, scores, method="proper_bayesian", **asked).confidence_interval
+    assert high - low < 0.9 * (wide.high - wide.low)
+    fewer = groups < 90
+    assert (
+        "100 clusters" not in jaxci.interval(name, y[fewer], scores[fewer], **asked | {"groups": groups[fewer]}).reason
+    )
+    right = np.eye(k)[y] + 0.01 * rng.random((len(y), k))
+    assert "100 clusters" not in jaxci.interval(name, y, right / right.sum(axis=1, keepdims=True), **asked).reason
