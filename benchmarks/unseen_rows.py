@@ -1,4 +1,4 @@
-"""Simulate intervals of ranks and class means of which samples may show no error of a kind, by ``interval``.
+"""Simulate intervals of ranks and means of which samples may show no error of a kind, by ``interval``.
 
 Run ``python benchmarks/unseen_rows.py``; ``--json FILE`` keeps the numbers, ``--sets N`` sets how many data sets a
 design has. So many rows of a kind are expected; ``cards`` is ``proper_bayesian`` with their mass. Widths are over those
@@ -7,13 +7,14 @@ that a normal interval needs, ``told`` is the share of rows with a remark on the
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 from simulated import over_needed, simulate
 
 import jaxci
+from jaxci.intervals.bayesian import ProperBayesian
 
 MANY = 400_000
 
@@ -22,7 +23,8 @@ class Design(NamedTuple):
     """What varies: the metric, rows, classes, the share of the rarest, and how many errors of which kind are expected.
 
     Of two classes the scores do not overlap but for rows of a kind at the "far" end, or "near", among the others; of
-    several a row has "another" class on top, or is predicted "uniformly" wrong, or as the "rarest".
+    several a row has "another" class on top, or is predicted "uniformly" wrong, or as the "rarest". Values (of no
+    classes) lie near .9, by a beta law with so many times 100 as its sum of parameters, but for some at 0.
     """
 
     metric: str
@@ -55,6 +57,11 @@ DESIGNS = (
     Design("f1_macro", 200, 3, 0.1, 2, "rarest"),
     Design("f1_macro", 400, 4, 0.05, 6, "uniformly"),
     Design("f1_macro", 300, 3, 0.15, 6, "uniformly"),
+    Design("mean", 150, 0, 0.0, 2, "0.6"),
+    Design("mean", 200, 0, 0.0, 1, "2"),
+    Design("mean", 200, 0, 0.0, 2, "2"),
+    Design("mean", 1_000, 0, 0.0, 2, "3"),
+    Design("mean", 200, 0, 0.0, 0, "2"),
 )
 
 
@@ -101,23 +108,31 @@ def table(design: Design) -> np.ndarray:
 def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return coverage, relative width and the share told, of the default and of the mass of the cards."""
     rng, k = np.random.default_rng(5), design.classes
-    if design.metric == "f1_macro":
+    methods: dict[str, Any] = {"auto": "auto", "cards": "proper_bayesian"}
+    if design.metric == "mean":
+        true = 0.9 * (1 - design.expected / design.n)
+        methods["at 0"] = ProperBayesian(mass=0.75, bounded_reach=50)
+    elif design.metric == "f1_macro":
         law = table(design)
         true = float(np.mean(2 * np.diag(law) / (law.sum(axis=0) + law.sum(axis=1))))
     else:
         y, scores = scored(design, MANY, rng)
         columns = [(y, scores)] if k == 2 else [(y == c, scores[:, c]) for c in range(k)]
         true = float(np.mean([true_area(*one, precision="precision" in design.metric) for one in columns]))
-    held: dict[str, dict[str, list[tuple[float, ...]]]] = {design.metric: {"auto": [], "cards": []}}
+    held: dict[str, dict[str, list[tuple[float, ...]]]] = {design.metric: {name: [] for name in methods}}
     estimates: dict[str, list[float]] = {design.metric: []}
+    options: dict[str, Any] = {"labels": list(range(k))} if k else {"bounds": (0, 1)}
     for number in range(sets):
-        if design.metric == "f1_macro":
+        if design.metric == "mean":
+            size = 100 * float(design.kind)
+            values = rng.beta(0.9 * size, 0.1 * size, size=design.n)
+            data = (np.where(rng.random(design.n) < design.expected / design.n, 0.0, values),)
+        elif design.metric == "f1_macro":
             data = np.divmod(np.repeat(np.arange(k * k), rng.multinomial(design.n, law.ravel())), k)
         else:
             data = scored(design, design.n, rng)
-        for name, method in (("auto", "auto"), ("cards", "proper_bayesian")):
-            asked = {"method": method, "labels": list(range(k)), "n_resamples": 999, "rng": number}
-            found = jaxci.interval(design.metric, *data, **asked)
+        for name, method in methods.items():
+            found = jaxci.interval(design.metric, *data, method=method, n_resamples=999, rng=number, **options)
             low, high = found.confidence_interval
             told = any("covered" in text for text in found.warnings)
             held[design.metric][name].append((low <= true <= high, high - low, told))
