@@ -28,6 +28,8 @@ class Design(NamedTuple):
 
 
 DESIGNS = (
+    Design(0, 50, 2, 50),
+    Design(0.3, 100, 2, 50),
     Design(2, 30, 2, 10),
     Design(1, 50, 2, 50),
     Design(2, 50, 2, 50),

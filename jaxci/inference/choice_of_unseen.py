@@ -22,7 +22,9 @@ from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic
 
 NONE_WRONG = ProperBayesian(mass=0.75)
-"""Of log losses and Brier scores where no row is wrong, and of ranks that are all right."""
+"""Of ranks that are all right."""
+NO_LOSS = ProperBayesian(mass=0.75, at_least_normal=True)
+"""Of log losses and Brier scores where no row is wrong: losses of rows that are right vary, too."""
 
 CLEAN_CLASS = ProperBayesian(mass=0.5)
 """Of a few classes without errors, and means over such, the rarest of which has none: a quarter of a row of each class
@@ -56,7 +58,7 @@ def allowing_for_unseen(
     if isinstance(statistic, MeanStatistic) and "y_score" in statistic.of_rows.inputs:
         if found.method.prior is None or features_of(statistic, sample, layout).errors != 0:
             return found
-        return _with(found, NONE_WRONG, f"no row is wrong by its scores{CHANCE}")
+        return _with(found, NO_LOSS, f"no row is wrong by its scores{CHANCE}")
     if isinstance(statistic, ScoreRanking) and layout.row_weights is None:
         bearable = smallest_bank(tails) <= n_resamples and layout.n * float(n_resamples) <= MOST_SMOOTH_DRAWS
         return _of_ranks(found, statistic, sample, layout, bearable=bearable and layout.counts is None)

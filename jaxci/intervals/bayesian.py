@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Prior, Tails, open_sides
+from jaxci.intervals.delta import delta_interval
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.summary import is_mean_between_ends
@@ -49,6 +50,8 @@ class ProperBayesian(Method):
         Weight of a pseudo-row, in rows.
     reach, bounded_reach : float
         How far the pseudo-rows of a mean lie beyond the values, in ranges of these.
+    at_least_normal : bool
+        Whether ends reach at least as far as those of the delta method, which a mass above 1/4 may shift them past.
 
     Notes
     -----
@@ -65,17 +68,22 @@ class ProperBayesian(Method):
     """
 
     name = "proper_bayesian"
-    needs = frozenset({"posterior"})
 
     mass: float = static(default=0.25)
     reach: float = static(default=1.0)
     bounded_reach: float = static(default=2.0)
+    at_least_normal: bool = static(default=False)
 
     def __post_init__(self) -> None:
         for name, least in (("mass", "above 0"), ("reach", "0 or more"), ("bounded_reach", "0 or more")):
             value = getattr(self, name)
             if not (value > 0 or (value == 0 and name != "mass")) or value == float("inf"):
                 raise ValueError(f"{name} must be a finite number {least}; got {value!r}")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The posterior, and the standard error where ends reach as far as that does."""
+        return frozenset({"posterior", "standard_error"} if self.at_least_normal else {"posterior"})
 
     @property
     def prior(self) -> Prior:
@@ -96,6 +104,9 @@ class ProperBayesian(Method):
         found = Bounds(law.quantile(tails.lower), law.quantile(1 - tails.upper))
         if is_mean_between_ends(evidence.statistic):
             found = _beyond_ends(evidence, found, tails)
+        if self.at_least_normal:
+            xp, normal = evidence.xp, delta_interval(evidence.estimate, evidence.standard_error, tails)
+            found = Bounds(xp.minimum(found.low, normal[0]), xp.maximum(found.high, normal[1]))
         return self.around(evidence, found, tails)
 
     @staticmethod

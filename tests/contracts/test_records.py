@@ -87,6 +87,7 @@ def changed(method):
         "mass": 0.125,
         "reach": 0.0,
         "bounded_reach": 3.0,
+        "at_least_normal": True,
         "variance": "CR1",
         "degrees_of_freedom": "groups",
         "working_correlation": 0.25,

@@ -51,6 +51,21 @@ def test_samples_without_errors_allow_for_as_many_as_their_number_leaves_open(k,
         assert narrow[name] < held[name] / 2
 
 
+@pytest.mark.false_alarm(1e-6)
+def test_models_that_are_never_wrong_are_covered(false_alarm):
+    """Three quarters of a row alone shift the posterior above the estimate, which half of the truths are below."""
+    rng, held = np.random.default_rng(10), dict.fromkeys(METRICS, 0)
+    y, scores = scored(np.zeros(400_000, bool), 2, rng)
+    brier = ((scores - np.eye(2)[y]) ** 2).sum(axis=1) / 2
+    true = dict(zip(METRICS, (-np.log(scores[np.arange(len(y)), y]).mean(), brier.mean()), strict=True))
+    for number in range(SETS):
+        for name, row in intervals(*scored(np.zeros(50, bool), 2, rng), rng=number).items():
+            held[name] += row.confidence_interval.low <= true[name] <= row.confidence_interval.high
+            assert row.confidence_interval.low <= row.estimate - 1.9 * row.standard_error
+    for name in METRICS:
+        assert stats.binom.cdf(held[name], SETS, LEAST) > false_alarm, (name, held)
+
+
 @pytest.mark.parametrize("wrong", [1, 2])
 def test_one_wrong_row_is_judged_by_cards(wrong):
     rng = np.random.default_rng(4)
