@@ -82,11 +82,13 @@ def _of_ranks(found: Choice, statistic: ScoreRanking, sample: Sample, layout: La
     lost = features_of(statistic, sample, layout).errors
     drawn = found.method.prior is not None or found.method.name in (Percentile.name, BCa.name)
     if drawn and bearable and statistic.has_extremes:
-        if lost == 0:
+        if lost == 0 and _sets_classes_apart(sample):
             return _with(found, NONE_WRONG, f"no row is ranked wrongly{CHANCE}")
         if sample.n_classes > 2 and lost < FEW_LOST and found.method.prior is None and found.remark is None:
-            have = "1 row has" if lost == 1 else f"{lost:.0f} rows have"
-            return found._replace(remark=f"{have} another class on top, of which ranks of resamples hold {OF_FEW_LOST}")
+            have = {0: "no row has", 1: "1 row has"}.get(int(lost), f"{lost:.0f} rows have")
+            return found._replace(
+                remark=f"{have} another class on top; of so few ranks of resamples hold {OF_FEW_LOST}"
+            )
     if found.method.name == NewcombeAuc.name and layout.counts is None:
         auc = auc_evidence(sample.y_true[: sample.n], sample.y_score[: sample.n])
         modelled = newcombe_variance(auc.auc, auc.n_pos, auc.n_neg)
@@ -94,6 +96,14 @@ def _of_ranks(found: Choice, statistic: ScoreRanking, sample: Sample, layout: La
             why = f"a ROC AUC that varies {np.sqrt(auc.variance / modelled):.1f} times as much as that of like scores"
             return found._replace(method=DeLongLogit(), reason=f"{why}: DeLong on the logit scale", standing=None)
     return found
+
+
+def _sets_classes_apart(sample: Sample) -> bool:
+    """Whether the score of every class is higher for all its rows than for any other; of two classes it is known."""
+    y, scores = sample.y_true[: sample.n], sample.y_score[: sample.n]
+    if scores.ndim == 1:
+        return True
+    return all(scores[y == k, k].min() > scores[y != k, k].max(initial=-np.inf) for k in np.unique(y))
 
 
 def _rarest_is_clean(sample: Sample) -> bool:
