@@ -1,4 +1,4 @@
-"""``method="auto"`` where samples that show nothing of a kind of rows, or one, tell too little of how many there are.
+"""``method="auto"`` where a sample shows nothing of a kind of rows, and tells too little of how many there are.
 
 Where two rows of n are expected to be of a kind, none is in 13% of samples. The mass of the cards, a quarter of a row,
 allows for 1.7 in n then, three quarters for 3, as mid-p does (``benchmarks/none_wrong.py``).
@@ -86,9 +86,7 @@ def _of_ranks(found: Choice, statistic: ScoreRanking, sample: Sample, layout: La
             return _with(found, NONE_WRONG, f"no row is ranked wrongly{CHANCE}")
         if sample.n_classes > 2 and lost < FEW_LOST and found.method.prior is None and found.remark is None:
             have = {0: "no row has", 1: "1 row has"}.get(int(lost), f"{lost:.0f} rows have")
-            return found._replace(
-                remark=f"{have} another class on top; of so few ranks of resamples hold {OF_FEW_LOST}"
-            )
+            return found._replace(remark=f"{have} another class on top: of so few resamples tell {OF_FEW_LOST}")
     if found.method.name == NewcombeAuc.name and layout.counts is None:
         auc = auc_evidence(sample.y_true[: sample.n], sample.y_score[: sample.n])
         modelled = newcombe_variance(auc.auc, auc.n_pos, auc.n_neg)
