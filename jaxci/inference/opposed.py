@@ -29,7 +29,7 @@ def unseen_sizes(sample: Sample, layout: Layout, least: float = 0.0) -> np.ndarr
     In clusters the design effect ``1 + (m - 1) icc`` of the m rows that these have of the class, with the intraclass
     correlation of their ranks (or of being right), of two models of the difference of these, and at ``least`` a given
     one: what differs row by row would not be as bad as can be in a whole cluster. Where nothing varies, or all of a
-    class is in one cluster, it is not known and counts as 1.
+    class, if it has rows, is in one cluster, it is not known and counts as 1.
     """
     held = np.asarray(sizes(sample, layout).of_class)
     if layout.units is None:
@@ -40,6 +40,9 @@ def unseen_sizes(sample: Sample, layout: Layout, least: float = 0.0) -> np.ndarr
     shares = []
     for code in range(len(held)):
         rows = np.flatnonzero(sample.y_true == code)
+        if len(rows) == 0:
+            shares.append(1.0)
+            continue
         of_class, of_rows = layout.of_some(rows), stand[rows]
         known = of_class.n_units > 1 and np.ptp(of_rows) > 0
         shares.append(share_alike(of_class, max(of_class.intraclass_correlation(of_rows), least) if known else 1.0))

@@ -431,6 +431,20 @@ def test_rows_of_one_class_tell_no_models_apart():
                 assert result.confidence_interval.low <= result.estimate <= result.confidence_interval.high
 
 
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize("metric", ["f1_macro", "balanced_accuracy", "matthews_corrcoef", "cohen_kappa_score"])
+def test_models_may_predict_a_class_without_a_row_in_clusters(metric):
+    """What nothing tells of that class widens the interval, as it does of independent rows."""
+    rng, groups = np.random.default_rng(0), np.arange(200) // 5
+    y = rng.choice(list("ABCD"), 200)
+    a, b = (np.where(rng.random(200) < share, y, "A").astype("<U9") for share in (0.8, 0.6))
+    a[:5] = "refused"
+    found = jaxci.compare(metric, y, a, b, groups=groups, rng=0)
+    alone = jaxci.compare(metric, y, a, b, rng=0)
+    assert found.estimate == pytest.approx(alone.estimate, rel=1e-12)
+    assert 0.8 < np.diff(found.confidence_interval)[0] / np.diff(alone.confidence_interval)[0] < 1.6
+
+
 def test_a_label_that_no_row_has_keeps_its_score():
     y = np.tile([0, 1, 2], 100)
     a, b = np.where(np.arange(300) % 5 == 0, (y + 1) % 3, y), np.where(np.arange(300) % 4 == 0, (y + 1) % 3, y)
