@@ -211,8 +211,7 @@ def size_remarks(
         return remarks
     if layout.units is not None and not {"clusters", "shares"} & method.needs:  # these see it themselves
         remarks += _of_gathered_classes(sample.y_true[: layout.n_rows], layout.units)
-    if judged or method.prior is not None:
-        remarks += _of_absent_classes(statistic, sample.class_sizes)
+    remarks += _of_absent_classes(statistic, sample.class_sizes, method, judged=judged)
     if not judged or layout.n_units >= ENOUGH_ROWS:
         remarks += _of_rare_classes(_rows_in_effect(sample, layout), layout.row_weights is not None)
     return remarks
@@ -350,15 +349,22 @@ def _skewness(values: np.ndarray) -> float:
     return abs(float(np.mean(apart * apart * apart)))  # NumPy's power takes ten times as long
 
 
-def _of_absent_classes(statistic: Statistic, counts: np.ndarray) -> list[str]:
-    absent = int(np.sum(counts == 0))
-    if absent == 0:
+def _of_absent_classes(statistic: Statistic, counts: np.ndarray, method: Method, *, judged: bool) -> list[str]:
+    what = "would score is unknown"
+    if isinstance(statistic, TableStatistic) and statistic.against_rest is not None and len(counts) > 2:
+        of_class = counts[statistic.against_rest[1]]
+        if of_class == 0 and not statistic.trials_by_truth:  # of no rows at all that is said
+            return [f"its class has no row in y_true: what it {what}"]
+        counts = np.array([counts.sum() - of_class, of_class])
+    absent, by_shares = int(np.sum(counts == 0)), "shares" in method.needs
+    if absent == 0 or not (judged or by_shares or method.prior is not None):
         return []
     if len(counts) == 2:  # shares of the rows of one class need no other
         known = is_proportion(statistic)
         return [] if known else ["y_true holds one of the two classes only: what depends on the other is not known"]
-    what = "what they would score is unknown, and the interval does not allow for it"
-    return [f"{absent} of {len(counts)} classes have no row in y_true: {what}"]
+    what += "" if by_shares else ", and the interval does not allow for it"
+    have, they = ("has", "it") if absent == 1 else ("have", "they")
+    return [f"{absent} of {len(counts)} classes {have} no row in y_true: what {they} {what}"]
 
 
 def _of_gathered_classes(classes: np.ndarray, units: np.ndarray) -> list[str]:

@@ -53,3 +53,16 @@ def test_a_comparison_says_of_which_model(a, b, said):
     result = jaxci.compare("precision", Y, a, b)
     assert next(one for one in result.warnings if "0/0" in one).startswith(f"{said} share of no rows at all (0/0)")
     assert not any("0/0" in one for one in jaxci.compare("recall", Y, a, b).warnings)
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize("groups", [None, np.arange(100) // 5])
+def test_a_class_without_a_row_is_told_of_the_scores_that_it_enters(groups):
+    rng = np.random.default_rng(0)
+    y, guess = rng.choice(list("ABC"), 100), rng.choice(list("ABCD"), 100)
+    named = ["f1_per_class", "f1_macro", "recall_macro", "precision_macro"]
+    found = jaxci.evaluate(y, guess, metrics=named, groups=groups, n_resamples=999, rng=0)
+    told = {row.statistic: [text for text in row.warnings if "no row in y_true" in text] for row in found}
+    assert [name for name, texts in told.items() if texts] == ["f1[D]", *named[1:]]
+    assert told["f1[D]"] == ["its class has no row in y_true: what it would score is unknown"]
+    assert all(told[name][0].startswith("1 of 4 classes has no row in y_true: what it would") for name in named[1:])
