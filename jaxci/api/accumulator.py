@@ -256,6 +256,7 @@ class Accumulator:
                 f"every batch must have the same arrays; got {', '.join(sorted(given))} after "
                 f"{', '.join(sorted(self._given))}"
             )
+        self._asked.check_inputs(given)
 
     def merge(self, other: Accumulator) -> Self:
         """Take in the rows that another accumulator of the same metrics has taken in, which stays as it is.

@@ -40,6 +40,14 @@ class Asked:
         """The metrics that are none of a confusion table."""
         return [(name, one) for name, one in self.named if one is not None and not of_table(name, one)]
 
+    def check_inputs(self, given: frozenset[str]) -> None:
+        """Refuse batches that lack what a metric reads; labels may follow from scores."""
+        if self.regression and "y_pred" not in given:
+            raise TypeError("y_pred must be given for regression metrics; got None")
+        for name, one in self.named:
+            if one is not None and "y_score" in one.inputs and "y_score" not in given:
+                raise ValueError(f"{name} needs y_score, which was not given")
+
     def check_probabilities(self, columns: Mapping[str, np.ndarray]) -> None:
         """Refuse scores of a batch that are no probabilities where a metric needs such."""
         if "y_score" not in columns or not any(one.needs_probabilities for _, one in self.others):

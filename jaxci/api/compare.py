@@ -64,6 +64,16 @@ def _conclusion(result: IntervalResult, statistic: Statistic, margin: float | No
     return text
 
 
+def _checked_margin(margin: Any, alternative: str, statistic: Statistic) -> float:
+    """Return the margin, where the interval has the end that it is held against."""
+    open_there = "greater" if statistic.loss else "less"
+    if alternative == open_there:
+        side = "low" if open_there == "less" else "high"
+        rule = f"has no {side} end, which says how much worse a may be"
+        raise ValueError(f"margin needs alternative='two-sided' or the other side; alternative={alternative!r} {rule}")
+    return check_margin(margin)
+
+
 def compare(
     statistic: Any,
     y_true: Any,
@@ -113,7 +123,7 @@ def compare(
     resampling, block_length
         As in :func:`jaxci.interval`.
     margin : float, optional
-        Non-inferiority margin, positive, in units of the metric.
+        Non-inferiority margin, positive, in units of the metric; of an interval with the end that is held against it.
     memory_limit, progress
         As in :func:`jaxci.evaluate`.
     **options
@@ -154,9 +164,9 @@ def compare(
         memory_limit=memory_limit,
         progress=progress,
     )
-    margin = None if margin is None else check_margin(margin)
     name = name_of(statistic)
     base, options = configured(statistic_by_name(statistic), options)
+    margin = None if margin is None else _checked_margin(margin, settings.alternative, base)
     chosen = method if isinstance(method, str) and method == "auto" else difference_by_name(method, options)
     given = {"prediction_a": prediction_a, "prediction_b": prediction_b}
     (first, second), base, remarks = read_models(base, name, y_true, given, labels, pos_label)

@@ -194,7 +194,8 @@ def leaderboard(
         if check_choice("missing", missing, MISSING) != "raise":
             raise ValueError(f"missing='pairwise' is for values by case; {metric} is of runs on tasks")
         runs = RunContest.of(metric, options, given, settings, randomness(rng))
-        return _told(_ranked(runs, adjust, reference, _loss(less_is_better, runs.statistic), progress), runs.remarks())
+        less = _loss(less_is_better, runs.statistic, metric)
+        return _told(_ranked(runs, adjust, reference, less, progress), runs.remarks())
     name = name_of(metric)
     statistic, options = configured(statistic_by_name(metric), options)
     for option in options:
@@ -223,13 +224,18 @@ def leaderboard(
     if statistic.task == "custom" and less_is_better is None:
         remarks = (*remarks, f"larger values of {name!r} are taken for better; less_is_better=True is for a loss")
     near = of_near_names({"groups": groups, "strata": strata})
-    board = _ranked(contest, adjust, reference, _loss(less_is_better, statistic), progress)
+    board = _ranked(contest, adjust, reference, _loss(less_is_better, statistic, name), progress)
     return _told(board, [*remarks, *near, *layout_remarks(layout), *contest.remarks(), *_alike(contest, board.pairs)])
 
 
-def _loss(less_is_better: bool | None, statistic: Statistic | Aggregate) -> bool:
-    """Whether less is better: as told, or as the statistic knows."""
-    return statistic.loss if less_is_better is None else less_is_better
+def _loss(less_is_better: bool | None, statistic: Statistic | Aggregate, name: str) -> bool:
+    """Whether less is better: as the statistic knows, or as told of those that do not."""
+    if less_is_better is None or less_is_better == statistic.loss:
+        return statistic.loss
+    if isinstance(statistic, Statistic) and statistic.task not in ("values", "custom"):
+        known = "a loss" if statistic.loss else "better where it is larger"
+        raise ValueError(f"less_is_better is for metrics that do not know; {name} is {known}; got {less_is_better}")
+    return less_is_better
 
 
 def _told(board: Leaderboard, remarks: Sequence[str]) -> Leaderboard:

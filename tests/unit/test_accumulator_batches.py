@@ -7,6 +7,8 @@ import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -134,6 +136,39 @@ def test_scores_that_are_no_probabilities_are_refused_at_once(bad):
     with pytest.raises(ValueError, match=r"must (hold probabilities|sum to 1)"):
         accumulator.update([0, 1], y_score=bad)
     assert accumulator.update([1, 1, 0, 1], y_score=good).finalize().n == 8
+
+
+@pytest.mark.parametrize(
+    ("metrics", "given", "error"),
+    [
+        (["accuracy", "roc_auc"], {"y_pred": [0, 1]}, "roc_auc needs y_score, which was not given"),
+        (["mean_absolute_error"], {"y_score": [0.1, 0.2]}, "y_pred must be given for regression metrics"),
+    ],
+)
+def test_what_metrics_read_is_asked_for_at_once(metrics, given, error):
+    accumulator = jaxci.Accumulator(metrics)
+    with pytest.raises((TypeError, ValueError), match=error):
+        accumulator.update([0, 1], **given)
+    assert accumulator.n == 0
+
+
+@pytest.mark.parametrize("k", [3, 100])
+def test_softmax_in_16_bits_makes_probabilities(k):
+    logits = 3 * np.random.default_rng(0).normal(size=(300, k))
+    y = np.arange(300) % k
+    scores = jax.nn.softmax(jnp.asarray(logits, jnp.bfloat16))
+    found = jaxci.Accumulator(["log_loss"]).update(y, y_score=scores).finalize()["log_loss"]
+    whole = -np.asarray(jax.nn.log_softmax(logits))[np.arange(300), y].mean()
+    assert found.estimate == pytest.approx(whole, rel=0.01)
+    assert "log_loss" in [row.statistic for row in jaxci.evaluate(y, y_score=scores, n_resamples=99)]
+
+
+def test_of_two_columns_one_is_read_which_16_bits_round_to_1():
+    """What is left of it would be nothing, where the other column says .002."""
+    scores = np.asarray(jax.nn.softmax(jnp.asarray([[0.0, 6.2], [1.0, 0.0]], jnp.bfloat16)).astype(float))
+    assert scores[0, 1] == 1.0
+    with pytest.raises(ValueError, match=r"rows of y_score must sum to 1 .* the first is row 0 with sum 1.00"):
+        jaxci.Accumulator(["log_loss"]).update([1, 0], y_score=scores)
 
 
 @pytest.mark.parametrize("read", ["merge", "state_dict", "pickle"])

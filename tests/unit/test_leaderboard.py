@@ -306,6 +306,7 @@ def test_rows_in_the_order_of_time():
         ({"adjust": "fdr"}, ValueError, "adjust must be one of"),
         ({"reference": "m9"}, ValueError, "reference must be one of"),
         ({"less_is_better": 1}, TypeError, "less_is_better must be True, False or None; got 1"),
+        ({"less_is_better": True}, ValueError, "less_is_better is for metrics that do not know; accuracy is better"),
         ({"confidence_level": 95}, ValueError, "confidence_level must lie in"),
         ({"order": 2}, TypeError, "accuracy has no option 'order'"),
     ],

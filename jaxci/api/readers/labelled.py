@@ -25,6 +25,11 @@ from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.sample import Sample
 
+OFF, OFF_OF_TWO = 2.0**-7, 1e-3
+"""By how much sums of probabilities may differ from 1: those of bfloat16 differ by up to 0.006. Of two columns one is
+read, whose complement would then be wrong.
+"""
+
 
 def not_probabilities(name: str, scores: np.ndarray) -> str:
     """Say why scores (n,) or (n, K) are no probabilities, outside [0, 1] or with another sum; empty if they are."""
@@ -36,7 +41,7 @@ def not_probabilities(name: str, scores: np.ndarray) -> str:
             f"the first in row {first}: {shown(scores[first])}"
         )
     total = scores.sum(axis=1) if scores.ndim == 2 else np.ones(len(scores))
-    off = np.abs(total - 1) > 1e-3
+    off = np.abs(total - 1) > (OFF_OF_TWO if scores.shape[1:] == (2,) else OFF)
     if off.any():
         first = int(np.argmax(off))
         return (
