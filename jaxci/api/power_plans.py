@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,6 +23,7 @@ from jaxci.inference.randomness import randomness
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.auc_difference import DeLongDifference
+from jaxci.intervals.auc_power import AreaPower
 from jaxci.intervals.base import Method
 from jaxci.intervals.capabilities import is_share_difference, is_whole_auc
 from jaxci.intervals.clustered_proportion import TangoCluster
@@ -46,6 +48,14 @@ from jaxci.statistics.paired import Paired, PairedTable, paired_difference
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import is_mean
 
+TAKEN = "what compare takes"
+"""Why a method is planned for."""
+STUDIES = 1_000
+"""Studies that a power of two areas is simulated by."""
+MOST_STUDIED = 10_000
+"""Rows of a study up to which that is done."""
+FINE = 100
+"""Parts of the number of rows by which that is then told."""
 AHEAD = 100
 """Larger numbers of cases at which a power that moves in steps must also be reached."""
 FEW = 10
@@ -84,7 +94,7 @@ class PowerAsked:
         """Return the method, the first of ``served`` for "auto", and why."""
         if isinstance(self.method, str) and self.method == "auto":
             taken = served[0] in (Tango(), TangoCluster())
-            return served[0], "what compare takes" if taken else "its power is known; compare may take another interval"
+            return served[0], TAKEN if taken else "its power is known; compare may take another interval"
         method = difference_by_name(self.method)
         if method not in served:
             names = ", ".join(repr(one.name) for one in served)
@@ -116,6 +126,8 @@ class Difference:
     pilot : Pilot or None
     ends : tuple of float
         Of the interval of the difference in pilot data.
+    areas : tuple of float or None
+        Areas of two models, and the correlation of their scores within a class.
     """
 
     value: float
@@ -128,6 +140,7 @@ class Difference:
     remarks: tuple[str, ...] = ()
     pilot: Pilot | None = None
     ends: tuple[float, float] = (math.nan, math.nan)
+    areas: tuple[float, float, float] | None = None
 
 
 def plan_power(asked: PowerAsked, expected: Any) -> Plan:
@@ -181,7 +194,7 @@ def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan
     of_units = clusters or Clusters.equal(0.0, 1)
     rows, effect = of_units.rows, of_units.design_effect
     alpha, d, s = 1 - asked.level, known.value, known.deviation
-    least = 2
+    least, step = 2, 1
     how = "normal approximation, with the variance that the method estimates"
     method: Method
     power: Callable[[int], float]
@@ -213,8 +226,17 @@ def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan
         method, why = asked.chosen(*((DeLongDifference(),) if whole and clusters is None else (Delta(),)))
         if clusters is not None:
             how = "approximation by the noncentral t law of the clusters, with the variance that the method estimates"
+        studied = None
+        if known.areas is not None and clusters is None and asked.method == "auto" and least <= MOST_STUDIED:
+            assert known.prevalence is not None
+            method, why, step = DeLongDifference(use_t=True), TAKEN, max(1, least // FINE)
+            studied = AreaPower(*known.areas, known.prevalence, asked.level, STUDIES)
+            how = f"simulation of {STUDIES:,} studies of normal scores, as many of them positive as expected"
 
+        @functools.cache
         def power(units: int) -> float:
+            if studied is not None:
+                return studied(units)
             if clusters is None:
                 return normal_power(d, s, s, units, alpha)
             return t_power(d, s * math.sqrt(effect), rows(units), clusters.degrees(units, 0), alpha)
@@ -225,7 +247,9 @@ def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan
         tried.found[rows(units)] = power(units)
         return tried.found[rows(units)] >= asked.power * (1 - ROUNDING)
 
-    units = smallest(meets, least, max(2, math.floor(MOST / of_units.size)), AHEAD)
+    most = max(2, math.floor(MOST / of_units.size))
+    steps = smallest(lambda k: meets(k * step), -(-least // step), -(-most // step), AHEAD if step == 1 else 0)
+    units = None if steps is None else steps * step
     if units is None:
         raise ValueError(f"power = {asked.power:g} needs more than {MOST:,} cases of {asked.name}")
     remarks = known.remarks
@@ -327,7 +351,7 @@ def _of_areas(asked: PowerAsked, given: Mapping[str, Any]) -> Difference:
     of_a, of_b, both = binormal_auc_variances(a, b, correlation)
     deviation = math.sqrt((of_a + of_b - 2 * both) * (1 / prevalence + 1 / (1 - prevalence)))
     described = f"a = {a:g}, b = {b:g}, correlation {correlation:g}, prevalence {prevalence:g}"
-    return Difference(d, described, deviation, prevalence=prevalence, remarks=remarks)
+    return Difference(d, described, deviation, prevalence=prevalence, remarks=remarks, areas=(a, b, correlation))
 
 
 def _of_means(asked: PowerAsked, given: Mapping[str, Any]) -> Difference:

@@ -77,22 +77,32 @@ def auc_difference_evidence(y_true: ArrayLike, score_a: ArrayLike, score_b: Arra
         If a class is absent, a score is not finite, or the lengths differ.
     """
     below, above = placements(y_true, np.stack([np.asarray(score_a, float), np.asarray(score_b, float)]))
-    m, n = below.shape[1], above.shape[1]
     # difference before squaring: models that agree then have a variance of exactly zero
-    below_gap, above_gap = below[0] - below[1], above[0] - above[1]
-    variance, widened, degrees = 0.0, 0.0, math.nan
+    return evidence_of_gaps(below[0] - below[1], above[0] - above[1])
+
+
+def evidence_of_gaps(below: np.ndarray, above: np.ndarray) -> AucDifferenceEvidence:
+    """Compute the evidence of data sets (...) from how two models differ in numbers of pairs.
+
+    ``below`` (..., m) is the difference in how many negatives are below each positive, ``above`` (..., n) that in how
+    many positives are above each negative.
+    """
+    m, n = below.shape[-1], above.shape[-1]
+    variance = np.zeros(below.shape[:-1])
     if min(m, n) > 1:
-        variance = float(below_gap.var(ddof=1)) / (m * n**2) + float(above_gap.var(ddof=1)) / (n * m**2)
-    if variance > 0:
-        of_classes = [spread(gap - gap.mean(), MASS) for gap in (below_gap / n, above_gap / m)]
-        squares = [float(one.standard_error) ** 2 for one in of_classes]
-        widened = sum(squares)
-        weights = [square**2 / float(one.degrees_of_freedom) for square, one in zip(squares, of_classes, strict=True)]
-        degrees = widened**2 / sum(weights)
+        variance = below.var(axis=-1, ddof=1) / (m * n**2) + above.var(axis=-1, ddof=1) / (n * m**2)
+    known = variance > 0
+    widened, weights = np.zeros_like(variance), np.zeros_like(variance)
+    for gap in (below / n, above / m) if known.any() else ():
+        of_class = spread(gap - gap.mean(axis=-1, keepdims=True), MASS)
+        square = of_class.standard_error**2
+        widened, weights = widened + square, weights + square**2 / of_class.degrees_of_freedom
+    degrees = np.where(known, widened**2 / np.where(known, weights, 1.0), math.nan)
     # these counts determine the order of every pair, ties included
-    alike = not below_gap.any() and not above_gap.any()
-    found = float(below_gap.sum()) / (m * n), variance, alike, m, n, widened, degrees
-    return AucDifferenceEvidence(*map(np.asarray, found))
+    alike = ~(below.any(axis=-1) | above.any(axis=-1))
+    widened = np.where(known, widened, 0.0)
+    found = below.sum(axis=-1) / (m * n), variance, alike, np.asarray(m), np.asarray(n), widened, degrees
+    return AucDifferenceEvidence(*found)
 
 
 @record
@@ -148,7 +158,10 @@ class DeLongDifference(Method):
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.auc_difference``."""
-        seen = evidence.auc_difference
+        return self.bounds_of(evidence.auc_difference, tails)
+
+    def bounds_of(self, seen: AucDifferenceEvidence, tails: Tails) -> Bounds:
+        """Bounds (...) of the difference of two areas."""
         xp = namespace(seen.difference)
         known, k = seen.variance > 0, seen.pairs
         error = xp.sqrt(xp.where(known, seen.widened if self.use_t else seen.variance, 1.0))
