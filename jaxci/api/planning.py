@@ -127,7 +127,7 @@ def plan(
     --------
     >>> import jaxci
     >>> jaxci.plan("accuracy", expected=0.8, width=0.1).n
-    245
+    246
     >>> jaxci.plan("mean", expected={"mean": 0.8, "sd": 0.22}, width=0.1).n
     77
     """

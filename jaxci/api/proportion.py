@@ -105,7 +105,7 @@ def proportion_interval(
     count: ArrayLike,
     nobs: ArrayLike,
     *,
-    method: str | Method = "wilson",
+    method: str | Method = "mid_p",
     confidence_level: float = 0.95,
     alternative: str = "two-sided",
 ) -> ProportionInterval:
@@ -120,8 +120,8 @@ def proportion_interval(
     nobs : int or array_like of int
         Trials; broadcast against ``count``.
     method : str or Method
-        "wilson" (the default), "wilson_cc" (with continuity correction),
-        "clopper_pearson" (exact: never below the level, hence wide), "jeffreys", "mid_p",
+        "mid_p" (the default), "wilson", "wilson_cc" (with continuity correction),
+        "clopper_pearson" (exact: never below the level, hence wide), "jeffreys",
         "agresti_coull" or "wald" (poor near 0 and 1). Formulas and sources are in
         :mod:`jaxci.intervals.proportion`, as are the methods as objects.
     confidence_level : float
@@ -157,7 +157,7 @@ def proportion_interval(
     >>> from jaxci.api.proportion import proportion_interval
     >>> low, high = proportion_interval(22, 23)
     >>> print(f"{low:.4f} {high:.4f}")
-    0.7901 0.9923
+    0.8037 0.9978
     >>> proportion_interval([0, 5, 10], 10, method="clopper_pearson", alternative="less").high.round(4)
     array([0.2589, 0.7776, 1.    ])
     """

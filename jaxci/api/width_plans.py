@@ -11,17 +11,16 @@ import jax
 import numpy as np
 import scipy
 
-from jaxci.api.auto_shares import AutoShares
 from jaxci.api.planning_results import Plan, Tried
 from jaxci.api.readers.expected import Clusters, Expected, Pilot
 from jaxci.coverage.enumeration import enumerable, proportion_bounds
 from jaxci.coverage.running import cell_truths
-from jaxci.coverage.widths import WidthStudy, smallest_units
+from jaxci.coverage.widths import WidthStudy, auto_choice, smallest_units
 from jaxci.distributions import Cells
 from jaxci.inference.randomness import Randomness
 from jaxci.intervals.base import Method, tails
 from jaxci.intervals.parametric import T
-from jaxci.intervals.proportion import ProportionMethod, Wilson
+from jaxci.intervals.proportion import MidP, ProportionMethod
 from jaxci.intervals.registry import method_by_name
 from jaxci.intervals.sample_size import ROUNDING, ShareLaw, smallest, t_width, t_width_assurance
 from jaxci.statistics.base import Statistic, has_fixed_trials
@@ -34,8 +33,6 @@ AHEAD = 100
 """Larger numbers of cases at which an assurance that moves in steps must also hold."""
 ACROSS = 41
 """Values across the interval of a pilot's share, of which those of the least and the largest width are planned for."""
-RARE = 0.005
-"""Share of samples up to which it is not said that another method is taken."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +99,7 @@ def plan_width(
     if expected.deviation is not None and (method == T() or alone):
         return _by_student(asked, expected, expected.deviation)
     if share is not None and (method is None or isinstance(method, ProportionMethod)):
-        return _by_share(asked, expected, share, method)
+        return _by_share(asked, expected, share, method or MidP())
     if share is not None and method is not None and has_fixed_trials(expected.statistic) and enumerable(method):
         return _by_enumeration(asked, expected, share, method)
     return _by_study(asked, expected, method, source, progress)
@@ -176,19 +173,18 @@ def _by_student(asked: WidthAsked, expected: Expected, deviation: float) -> Plan
     )
 
 
-def _by_share(asked: WidthAsked, expected: Expected, share: ShareLaw, method: ProportionMethod | None) -> Plan:
+def _by_share(asked: WidthAsked, expected: Expected, share: ShareLaw, method: ProportionMethod) -> Plan:
     """Plan by an interval for a proportion of independent rows."""
     sides = tails(asked.level)
     if expected.prevalence == 0 and share.success == 0:
         raise ValueError(f"expected['prevalence'] must be positive for {asked.name}, of the positive class; got 0")
     assert isinstance(expected.law, Cells)
-    auto = AutoShares(expected.law, share, asked.level)
 
     def width(of: ShareLaw, n: int) -> float:
-        return of.width(method or auto.method(n), n, sides)
+        return of.width(method, n, sides)
 
     def assured(of: ShareLaw, n: int) -> float:
-        return of.assurance(method or auto.method(n, asked.width), n, sides, asked.width)
+        return of.assurance(method, n, sides, asked.width)
 
     def cases(of: ShareLaw, tried: Tried, ahead: int = 0) -> int:
         n = smallest(lambda n: asked.meets(n, tried, lambda: width(of, n), lambda: assured(of, n)), 2, MOST, ahead)
@@ -199,12 +195,14 @@ def _by_share(asked: WidthAsked, expected: Expected, share: ShareLaw, method: Pr
     steps = asked.assurance is not None and (share.seen is None or has_fixed_trials(expected.statistic))
     tried = asked.tried()
     n = cases(share, tried, AHEAD if steps else 0)
-    chosen, reason = (method, "asked for") if method is not None else _taken(auto, n)
+    reason = "asked for"
+    if asked.method == "auto":
+        reason = auto_choice(expected.statistic, expected.law, n, asked.level, jax.random.key(0)).reason
     how, remarks = "the width at the expected counts, its assurance summed over all counts", expected.remarks
     if share.seen is not None:
         how += " and averaged over what the pilot leaves open (Jeffreys' prior)"
         successes, trials = share.seen * share.trial * share.success, share.seen * share.trial
-        ends = Wilson().from_counts(successes, trials, sides)
+        ends = MidP().from_counts(successes, trials, sides)
         inside = [share._replace(success=float(p), seen=None) for p in np.linspace(*ends, ACROSS)]
         widths = [width(law, n) for law in inside]
         sizes = [cases(inside[int(at)], asked.tried()) for at in (np.argmin(widths), np.argmax(widths))]
@@ -216,7 +214,7 @@ def _by_share(asked: WidthAsked, expected: Expected, share: ShareLaw, method: Pr
         asked,
         expected,
         n,
-        chosen,
+        method,
         value=_value(share),
         expected_width=width(share, n),
         assurance=assured(share, n),
@@ -237,16 +235,6 @@ def pilot_remark(rows: int, where: str, fewest: float, most: float) -> str:
     """Say how far the number of cases hangs on what a pilot leaves open."""
     range_of = f"{max(2, fewest):,.0f} to {most:,.0f}"
     return f"the pilot has {rows:,} rows: {where} {range_of} cases would be planned if it were known"
-
-
-def _taken(auto: AutoShares, n: int) -> tuple[Method | str, str]:
-    """Return the method that nearly all samples of n rows take and why, or "auto" and what samples take."""
-    found = {method: share for method, share in auto.taken(n).items() if share > RARE}
-    if len(found) == 1:
-        (method,), choice = found, auto.expected(n)
-        return method, choice.reason if choice.method == method else "taken for all counts but rare ones"
-    told = ", ".join(f"{method} of {100 * share:.0f}%" for method, share in found.items())
-    return "auto", f"the interval of the samples is {told}, as their counts decide"
 
 
 def _by_enumeration(asked: WidthAsked, expected: Expected, share: ShareLaw, method: Method) -> Plan:

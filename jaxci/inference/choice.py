@@ -62,7 +62,7 @@ from jaxci.intervals.exact import Exact
 from jaxci.intervals.kurtosis import KurtosisT
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import T
-from jaxci.intervals.proportion import ClopperPearson, MidP, Wilson
+from jaxci.intervals.proportion import MidP
 from jaxci.intervals.quantile import OrderStatistic
 from jaxci.intervals.spread import Bonett
 from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials
@@ -72,9 +72,6 @@ from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, is_mean_between_ends
-
-SHARES: tuple[Method, ...] = (Wilson(), MidP(), ClopperPearson())
-"""Methods that ``auto`` may take for a proportion."""
 
 TRIED: tuple[Method, ...] = (
     NewcombeAuc(),
@@ -126,11 +123,6 @@ JUDGED: tuple[frozenset[str], ...] = (frozenset(), frozenset({"groups"}), frozen
 
 ALIKE = 1.05
 """Methods at most that times as wide as the narrowest are as good: the first of those, as listed, is taken."""
-
-SIDE = 0.0249
-"""Below such an error probability of each side cards, of 95% intervals, do not tell of a proportion: of one expected
-error Wilson's 99% interval covers .981, mid-p's .996; of 16 they cover .990 and .9905.
-"""
 
 MANY_DRAWS = 1e7
 """From so many draws (rows times resamples) on, a formula of a mean, or of ranks, is taken before resamples that are as
@@ -190,9 +182,6 @@ def _chosen(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails
     """Choose by what the data are like, see :func:`choose`."""
     if isinstance(statistic, Paired):
         return choose_difference(statistic, layout, n_resamples, tails, sample)
-    if _is_share(statistic) and layout.units is None and layout.row_weights is None and max(tails.sides) < SIDE:
-        why = "a proportion beyond the 95% of the cards, where Wilson's interval misses that of a few errors"
-        return Choice(MidP(), f"{why} too often: mid-p")
     large = of_large_tables(statistic, layout, n_resamples, sample)
     if large is not None:
         return large
@@ -322,8 +311,8 @@ def _drawn(layout: Layout, n_resamples: int, tails: Tails) -> bool:
 
 def tried(statistic: Statistic) -> tuple[Method, ...]:
     """Return the methods that ``auto`` may take for a statistic of independent rows, the first of equals first."""
-    if _is_share(statistic):
-        return SHARES
+    if _is_share(statistic):  # 95% ones of Wilson's, as wide, cover .84 where 0.17 errors are expected, 99% ones .90
+        return (MidP(),)
     if association := of_association(statistic):  # whatever their size: features do not tell, and resamples miss some
         return (association,)
     if isinstance(statistic, Calibration):  # others held on some cards by chance: resamples exaggerate it

@@ -42,7 +42,7 @@ from jaxci.intervals.exact import Exact
 from jaxci.intervals.kurtosis import KurtosisT
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import T
-from jaxci.intervals.proportion import Wilson
+from jaxci.intervals.proportion import MidP, Wilson
 from jaxci.intervals.quantile import OrderStatistic, most_covered, needs_rows, smallest_n
 from jaxci.intervals.spread import LEAST, Bonett
 from jaxci.statistics import order
@@ -144,8 +144,8 @@ def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     n = layout.n
     if isinstance(statistic, TableStatistic) and statistic.is_proportion:
         if statistic.share is None:
-            return Choice(Wilson(), "a proportion of independent rows: Wilson's score interval")
-        return Choice(Wilson(), f"increases with the proportion {statistic.share}: Wilson's score interval of that")
+            return Choice(MidP(), "a proportion of independent rows: its mid-p interval")
+        return Choice(MidP(), f"increases with the proportion {statistic.share}: the mid-p interval of that")
     enough = n_resamples >= smallest_bank(tails)
     if isinstance(statistic, TableStatistic) and statistic.has_extremes:
         return _of_many_classes(statistic, layout, sample, enough=enough) or proper(

@@ -432,7 +432,7 @@ def _(seed: int) -> Answers:
     }
     for side in ("less", "greater"):
         for metric, method in (("accuracy", "newcombe"), ("roc_auc", "delong"), ("mean", "t"), ("f1", "percentile")):
-            options = {"method": method, "alternative": side, "margin": 0.05}
+            options = {"method": method, "alternative": side, **({"margin": 0.05} if side == "greater" else {})}
             found[f"{metric}, {method}, {side}"] = _comparison(metric, seed, **options)
     for called, layout in _layouts().items():
         found[f"f1, {called}"] = _comparison("f1", seed, **layout)

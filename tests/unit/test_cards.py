@@ -32,6 +32,7 @@ from jaxci.intervals.cards import (
     shape_of,
 )
 from jaxci.intervals.kurtosis import KurtosisT
+from jaxci.intervals.proportion import MidP
 from jaxci.statistics import F1, Mean
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import METRICS
@@ -513,7 +514,7 @@ def test_cards_of_two_classes_do_not_tell_of_several_in_clusters(monkeypatch, me
 
 
 def test_every_method_that_auto_may_take_is_on_the_cards_under_its_label():
-    every = (*choice.SHARES, *choice.TRIED, *choice.WITHOUT_FORMULA, *choice.TRIED_IN_CLUSTERS)
+    every = (MidP(), *choice.TRIED, *choice.WITHOUT_FORMULA, *choice.TRIED_IN_CLUSTERS)
     tried = {method.label for method in every}
     assert tried <= set(cards().columns["method"].tolist())
 
@@ -575,28 +576,34 @@ def test_metrics_of_more_classes_than_on_the_cards_go_by_the_rules():
     assert any("1 of 20 classes has no right prediction: 20 classes of 3 rows" in text for text in missed.warnings)
 
 
-@pytest.mark.parametrize(("level", "method"), [(0.95, "wilson"), (0.98, "mid_p"), (0.99, "mid_p")])
-def test_proportions_beyond_95_percent_are_judged_by_mid_p(level, method):
-    """Wilson's 99% interval covers .981 where one error is expected, and mid-p's .996."""
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95, 0.951, 0.98, 0.99])
+def test_proportions_are_judged_by_one_method_at_every_level(level):
+    """So that intervals of higher levels hold those of lower ones."""
     y = np.tile([0, 1], 100)
     found = jaxci.evaluate(y, np.where(np.arange(200) < 5, 1 - y, y), confidence_level=level)
-    assert {found[name].method.name for name in ("accuracy", "recall", "f1")} == {method}
+    assert {found[name].method.name for name in ("accuracy", "recall", "f1")} == {"mid_p"}
 
 
-@pytest.mark.parametrize(("errors", "n"), [(1, 200), (1, 1_000), (4, 50), (16, 1_000)])
-def test_proportions_beyond_95_percent_are_covered(errors, n):
-    """Exactly, over all counts, through the verb."""
-    law = stats.binom(n, errors / n)
-    counts = np.arange(int(law.isf(1e-9)) + 1)
-    y = np.arange(n) % 2
-    held = []
+@pytest.mark.parametrize(("level", "least"), [(0.95, 0.915), (0.99, 0.982)])
+@pytest.mark.parametrize("rare", ["wrong", "right"])
+@pytest.mark.parametrize(("metric", "n"), [("accuracy", 20), ("recall", 50), ("f1", 200), ("error_rate", 1_000)])
+def test_proportions_are_covered_where_few_are_wrong_or_right(metric, n, rare, level, least):
+    """Exactly, through the verb, of 0.02 to 5 that are expected; Wilson's cover .843 and .896 at least."""
+    expected = np.linspace(0.02, 5, 250)
+    law = stats.binom(n, expected / n)
+    counts = np.arange(21)
+    ends = []
     for count in counts:
-        guess = np.where(np.arange(n) < count, 1 - y, y)
-        low, high = jaxci.evaluate(y, guess, metrics=["accuracy"], confidence_level=0.99)[
-            "accuracy"
-        ].confidence_interval
-        held.append(low <= 1 - errors / n <= high)
-    assert law.pmf(counts) @ held > 0.987
+        y, guess = np.ones(n, int), ((np.arange(n) < count) != (rare == "wrong")).astype(int)
+        y, guess = (y, guess) if metric == "f1" else (np.append(y, 0), np.append(guess, 0))
+        if metric in ("accuracy", "error_rate"):
+            y, guess = y[:-1], guess[:-1]
+        ends.append(jaxci.interval(metric, y, guess, confidence_level=level).confidence_interval)
+    low, high = np.array(ends).T[:, :, None]
+    share = expected / n if (rare == "right") != (metric == "error_rate") else 1 - expected / n
+    share = 2 * share / (1 + share) if metric == "f1" else share  # of the Jaccard index, which is a share
+    covered = (law.pmf(counts[:, None]) * ((low <= share) & (share <= high))).sum(axis=0)
+    assert covered.min() > least
 
 
 @pytest.mark.parametrize(("n", "drawn"), [(900, True), (5_000, False)])

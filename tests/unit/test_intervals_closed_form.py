@@ -216,7 +216,7 @@ def test_mcnemar(only_a, only_b):
 
 
 def test_proportion_interval():
-    interval = proportion_interval(22, 23)
+    interval = proportion_interval(22, 23, method="wilson")
     assert isinstance(interval, ConfidenceInterval)
     assert isinstance(interval.low, float)
     np.testing.assert_allclose(interval, FORMULAS["wilson"](22, 23, TWO))
@@ -729,7 +729,7 @@ def test_walds_interval_of_f1_does_not_pass_the_pole():
 def joined_by_loops(scores, weights, successes, trials, level, score=lambda share: share, correlations=None):
     """Distances of a class that nothing is known of add up, those of others by their squares and correlations."""
     ends = [
-        proportion_interval(x, n, confidence_level=level) if n else (0, 1)
+        proportion_interval(x, n, method="wilson", confidence_level=level) if n else (0, 1)
         for x, n in zip(successes, trials, strict=True)
     ]
     found = []

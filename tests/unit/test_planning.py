@@ -13,6 +13,7 @@ import jaxci
 from jaxci.api.readers.expected import Clusters
 from jaxci.coverage.widths import Widths
 from jaxci.distributions import Cells, GaussianClasses
+from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import tails
 from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.registry import method_by_name
@@ -54,10 +55,12 @@ def test_the_assurance_of_a_mean_is_that_of_the_chi_squared_law_however_wide_the
 
 
 def test_an_accuracy_by_wilson_takes_the_published_number():
-    found = jaxci.plan("accuracy", expected=0.8, width=0.1)
+    found = jaxci.plan("accuracy", expected=0.8, width=0.1, method="wilson")
     assert (found.n, str(found.method)) == (245, "wilson")
-    low, high = jaxci.proportion_interval(196, 245)
+    low, high = jaxci.proportion_interval(196, 245, method="wilson")
     assert found.expected_width == pytest.approx(high - low, rel=1e-12)
+    found = jaxci.plan("accuracy", expected=0.8, width=0.1)
+    assert (found.n, str(found.method)) == (246, "mid_p")
     assert jaxci.plan("error_rate", expected=0.2, width=0.1, method="wilson").n == 245
 
 
@@ -74,7 +77,7 @@ def test_shares_near_one_have_widths(method):
 def test_the_assurance_of_a_share_is_its_sum_over_all_counts():
     found = jaxci.plan("accuracy", expected=0.8, width=0.1, method="wilson", assurance=0.9)
     counts = np.arange(found.n + 1)
-    ends = np.array([jaxci.proportion_interval(int(k), found.n) for k in counts])
+    ends = np.array([jaxci.proportion_interval(int(k), found.n, method="wilson") for k in counts])
     met = stats.binom.pmf(counts, found.n, 0.8) @ (ends[:, 1] - ends[:, 0] <= 0.1)
     assert found.assurance == pytest.approx(met, rel=1e-9)
     assert met >= 0.9
@@ -223,20 +226,14 @@ def test_a_mean_in_clusters_is_planned_by_what_the_default_takes():
 @pytest.mark.slow
 @pytest.mark.parametrize(("metric", "value"), [("accuracy", 0.99), ("error_rate", 0.01)])
 def test_the_assurance_of_auto_is_that_of_what_it_takes_at_every_count(metric, value):
-    """Of 182 cases mid-p's interval is assured by .889, what is taken by .726."""
     found = jaxci.plan(metric, expected=value, width=0.04, assurance=0.8)
-    assert str(found.method) == "auto"
-    assert found.reason.startswith("the interval of the samples is mid_p of ")
-    assert ", wilson of " in found.reason
-    share = {}
-    for n in (182, found.n):
-        y, share[n] = np.arange(n) % 2, 0.0
-        for wrong in range(14):
-            guess = np.where(np.isin(np.arange(n), np.arange(wrong) * 3), 1 - y, y)
-            low, high = jaxci.interval(metric, y, guess).confidence_interval
-            share[n] += stats.binom.pmf(wrong, n, 0.01) * (high - low <= 0.04)
-    assert share[182] == pytest.approx(0.7255, abs=1e-4)
-    assert found.assurance == pytest.approx(share[found.n], abs=1e-6)
+    assert found.method == "mid_p"
+    share, y = 0.0, np.arange(found.n) % 2
+    for wrong in range(14):
+        guess = np.where(np.isin(np.arange(found.n), np.arange(wrong) * 3), 1 - y, y)
+        low, high = jaxci.interval(metric, y, guess).confidence_interval
+        share += stats.binom.pmf(wrong, found.n, 0.01) * (high - low <= 0.04)
+    assert found.assurance == pytest.approx(share, abs=1e-6)
     assert found.assurance >= 0.8
 
 
@@ -355,7 +352,7 @@ def test_binormal_variances_are_those_of_placement_values():
 
 def test_a_difference_of_areas():
     expected = {"a": 0.85, "b": 0.8, "prevalence": 0.3, "correlation": 0.6}
-    found = jaxci.plan("roc_auc", expected=expected, power=0.8)
+    found = jaxci.plan("roc_auc", expected=expected, power=0.8, method="delong")
     of_a, of_b, both = binormal_auc_variances(0.85, 0.8, 0.6)
     error = math.sqrt((of_a + of_b - 2 * both) * (1 / 0.3 + 1 / 0.7) / found.n)
     assert stats.norm.cdf(0.05 / error - stats.norm.ppf(0.975)) == pytest.approx(0.8, abs=1e-3)
@@ -363,6 +360,33 @@ def test_a_difference_of_areas():
     with pytest.warns(jaxci.JaxciWarning, match="no 'correlation' was given"):
         more = jaxci.plan("roc_auc", expected={"a": 0.85, "prevalence": 0.3}, difference=0.05, power=0.8)
     assert more.n > found.n
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize(
+    ("expected", "n"),
+    [
+        ({"a": 0.9, "b": 0.8, "prevalence": 0.5, "correlation": 0.97}, 28),
+        ({"a": 0.95, "b": 0.75, "prevalence": 0.3, "correlation": 0.9}, 30),
+    ],
+)
+def test_a_power_of_areas_is_that_of_the_interval_that_compare_takes(expected, n):
+    """The normal law promises .8 of n cases, where it is about .5 and .65."""
+    found = jaxci.plan("roc_auc", expected=expected, power=0.8)
+    promised = jaxci.plan("roc_auc", expected=expected, power=0.8, method="delong")
+    assert (promised.n, found.method) == (n, DeLongDifference(use_t=True))
+    assert found.n >= 1.15 * n
+    rng = np.random.default_rng(3)
+    y = np.repeat([1, 0], [found.positives, found.n - found.positives])
+    a, b = math.sqrt(2) * stats.norm.ppf([expected["a"], expected["b"]])
+    rho, shown = expected["correlation"], 0
+    for _ in range(400):
+        one, other = rng.normal(size=(2, found.n))
+        scores = one + a * y, rho * one + math.sqrt(1 - rho**2) * other + b * y
+        low, high = jaxci.compare("roc_auc", y, *scores).confidence_interval
+        shown += low > 0 or high < 0
+    assert shown / 400 == pytest.approx(found.reached_power, abs=5 * math.sqrt(0.16 / 400 + 0.16 / 1000))
 
 
 def test_a_difference_of_shares():
@@ -640,7 +664,7 @@ def test_the_command_says_what_the_function_does(tmp_path):
     out = tmp_path / "plan.json"
     found = run(app, ["plan", "accuracy", "--expected", "0.8", "--width", "0.1", "--json", str(out)])
     assert found.exit_code == 0
-    assert json.loads(out.read_text())["n"] == 245
+    assert json.loads(out.read_text())["n"] == 246
     words = ["plan", "accuracy", "-a", "0.85", "-b", "0.82", "--discordant", "0.09", "--power", "0.8"]
     assert str(jaxci.plan("accuracy", expected=PAIR, power=0.8).n) in run(app, words).output
     words = ["plan", "recall", "--prevalence", "0.1", "--sensitivity", "0.9", "--width", "0.1", "--method", "wilson"]

@@ -107,7 +107,7 @@ def test_the_percentile_interval_is_read_from_the_replicates_returned():
 
 def test_closed_forms_draw_nothing():
     result = interval("accuracy", Y, A)
-    assert (result.method, result.n_resamples, result.bootstrap_distribution, result.rng) == ("wilson", 0, None, None)
+    assert (result.method, result.n_resamples, result.bootstrap_distribution, result.rng) == ("mid_p", 0, None, None)
 
 
 def test_results_are_frozen():
@@ -328,8 +328,8 @@ def test_per_class_metrics():
     assert np.mean(scores) == pytest.approx(table["f1_macro"].estimate, rel=1e-14)
     for k, name in enumerate(names):
         assert table[f"recall[{name}]"].estimate == np.mean(A3[k == Y3] == k)
-        assert table[f"recall[{name}]"].method == "wilson"
-        assert table[f"f1[{name}]"].method == "wilson"
+        assert table[f"recall[{name}]"].method == "mid_p"
+        assert table[f"f1[{name}]"].method == "mid_p"
 
 
 def test_per_class_metrics_of_two_classes():
@@ -1162,6 +1162,18 @@ def test_margins():
     assert compare("accuracy", Y, A, B).margin is None
 
 
+@pytest.mark.parametrize(
+    ("metric", "data", "open_there", "other"),
+    [("accuracy", (Y, A, B), "less", "greater"), ("mean_squared_error", (TARGET, FAR, CLOSE), "greater", "less")],
+)
+def test_a_margin_is_held_against_an_end_that_there_is(metric, data, open_there, other):
+    with pytest.raises(
+        ValueError, match=f"alternative={open_there!r} has no .* end, which says how much worse a may be"
+    ):
+        compare(metric, *data, margin=0.3, alternative=open_there)
+    assert compare(metric, *data, margin=0.9, alternative=other).conclusion.endswith("within the margin 0.9")
+
+
 def test_exact_mcnemar():
     only_a, only_b = int(np.sum((A == Y) & (B != Y))), int(np.sum((A != Y) & (B == Y)))
     for alternative in ("two-sided", "less", "greater"):
@@ -1247,7 +1259,7 @@ def test_the_range_of_a_binary_brier_score_is_one():
 
 
 def test_proportion_interval():
-    low, high = jaxci.proportion_interval(22, 23)
+    low, high = jaxci.proportion_interval(22, 23, method="wilson")
     expected = stats.binomtest(22, 23).proportion_ci(0.95, method="wilson")
     assert (low, high) == pytest.approx((expected.low, expected.high), rel=1e-12)
     found = jaxci.proportion_interval(np.array([[0, 5], [7, 10]]), 10, method="clopper_pearson", alternative="greater")

@@ -135,7 +135,9 @@ def test_false_alarms_that_were_not_seen_weigh_what_they_would(metric):
     """All that is taken for the class is of it and weighs .2; a false alarm would weigh nine times as much."""
     y, guess = np.repeat([1, 0], [20, 80]), np.repeat([1, 0], [20, 80])
     low = {
-        heavy: jaxci.interval(metric, y, guess, sample_weight=np.where(y == 1, 0.2, heavy)).confidence_interval.low
+        heavy: jaxci.interval(
+            metric, y, guess, method="wilson", sample_weight=np.where(y == 1, 0.2, heavy)
+        ).confidence_interval.low
         for heavy in (0.2, 1.8)
     }
     assert low[0.2] == pytest.approx(jaxci.interval(metric, y, guess, method="wilson").confidence_interval.low)
