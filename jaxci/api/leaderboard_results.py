@@ -317,8 +317,13 @@ def mean_ranks(boards: Mapping[str, Leaderboard]) -> MeanRanks:
             raise ValueError(
                 f"boards must be of the same competitors; {called!r} has others than {next(iter(boards))!r}"
             )
-        if board.confidence_level != first.confidence_level or board.reference != "best":
-            raise ValueError(f"boards must compare all pairs at one confidence_level; {called!r} does not")
+        if board.reference != "best":
+            raise ValueError(f"boards must compare all pairs; {called!r} has reference={board.reference!r}")
+        if board.confidence_level != first.confidence_level:
+            raise ValueError(
+                f"boards must have one confidence_level; {called!r} has {board.confidence_level:g}, others "
+                f"{first.confidence_level:g}"
+            )
         if board.adjust == "none":
             raise ValueError(
                 f"boards must be adjusted for the number of their pairs; {called!r} has adjust='none', and its ranks "

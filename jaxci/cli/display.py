@@ -112,5 +112,10 @@ def show_quantiles(console: Console, found: dict[str, QuantileInterval], by: str
         rows += [[f"{name} (n = {one.n})", *row] for row in cells]
     first = next(iter(found.values()))
     console.print(grid([by or "runs", *header], rows, title=first.headline().rsplit(",", 1)[0]))
-    show_notes(console, dict.fromkeys(note for one in found.values() for note in one.notes()))
+    groups: dict[str, list[str]] = {}
+    for name, one in found.items():
+        for note in one.notes():
+            groups.setdefault(note, []).append(name)
+    told = [note if len(names) == len(found) else f"{note} ({', '.join(names)})" for note, names in groups.items()]
+    show_notes(console, told)
     _show_seed(console, first.rng)

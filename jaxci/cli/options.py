@@ -232,7 +232,7 @@ def within(metrics: list[str], bounds: str | None) -> list[Any]:
     from jaxci.statistics import Mean
 
     if "mean" not in metrics:
-        raise ValueError(f"--bounds goes with --metrics mean; got {', '.join(metrics) or 'no --metrics'}")
+        raise ValueError(f"--bounds goes with the metric mean, of values; got {', '.join(metrics) or 'no metric'}")
     mean = Mean(bounds=numbers("--bounds", bounds))  # type: ignore[arg-type]
     return [mean if name == "mean" else name for name in metrics]
 

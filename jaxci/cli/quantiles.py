@@ -61,15 +61,18 @@ def quantile(
         for name, chosen in rows.items():
             if by and len(chosen) < 2:
                 raise ValueError(f"--by {by} must give at least 2 values a group; {name!r} has one")
-            found[name] = jaxci.quantile_interval(
-                columns[column][chosen],
-                probabilities,
-                method=method,
-                confidence_level=level,
-                bounds=limits,
-                goal=goal,
-                rng=seed,
-            )
+            try:
+                found[name] = jaxci.quantile_interval(
+                    columns[column][chosen],
+                    probabilities,
+                    method=method,
+                    confidence_level=level,
+                    bounds=limits,
+                    goal=goal,
+                    rng=seed,
+                )
+            except ValueError as error:
+                raise ValueError(f"{error}; rows are those where {by} is {name}" if by else str(error)) from None
             seed = found[name].rng if seed is None else seed  # one for all, which is shown
     if plot is not None:
         from jaxci.plots.quantiles import interval_bars

@@ -64,6 +64,7 @@ CALIBRATION_IN_CLUSTERS = (
     "calibration errors covered 78% to 100%, least where a class is rare"
 )
 EXPANDED_IN_CLUSTERS = "in simulations of 5 to 30 clusters 95% intervals of correlations covered 89% to 98%"
+NONE_IN_CLUSTERS = "how much is not known of such statistics in few clusters"
 QUANTILES_IN_CLUSTERS = (
     "in simulations of 5 to 30 clusters 95% intervals of medians, interquartile lengths and differences of median "
     "errors covered 90% to 100%"
@@ -336,7 +337,7 @@ def _least_sizes(
         if layout.units is not None and "pivots" in method.needs:
             found = DEVIATIONS_IN_CLUSTERS
         elif layout.units is not None and method.allows_for_few:
-            often, found = "may", EXPANDED_IN_CLUSTERS
+            often, found = "may", EXPANDED_IN_CLUSTERS if statistic.task == "regression" else NONE_IN_CLUSTERS
         yield FEW_ROWS, f"{method.name!r} intervals {often} {less}: {found}"
 
 

@@ -329,7 +329,7 @@ def test_bounds_of_the_mean_of_values(capsys, tmp_path):
     assert first["confidence_interval"]["high"] == pytest.approx(expected.confidence_interval.high)
     assert second["statistic"] == "std"
     told = refusal(capsys, *arguments, "--metrics", "median", "--bounds", "0,1")
-    assert told == "--bounds goes with --metrics mean; got median"
+    assert told == "--bounds goes with the metric mean, of values; got median"
     assert refusal(capsys, *arguments, "--metrics", "mean", "--bounds", "0,1", "--stream").startswith(
         "--strata, --by, "
     )

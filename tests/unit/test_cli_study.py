@@ -247,6 +247,20 @@ def test_trouble_is_one_line(capsys, cases, tmp_path, monkeypatch, arguments, me
     assert err.count("\n") == 1
 
 
+def test_what_is_said_of_quantiles_names_the_group(capsys, tmp_path):
+    file, rng = tmp_path / "runs.csv", np.random.default_rng(0)
+    rows = [f"{name},{x:.4f}" for name in ("adam", "sgd") for x in rng.normal(size=20)]
+    file.write_text("\n".join(["opt,acc", *rows, "adam,nan"]))
+    asked = ["quantile", file, "--column", "acc", "--by", "opt"]
+    code, _, err = run(capsys, *asked)
+    assert code == 2
+    assert "; rows are those where opt is adam" in err
+    _, out, _ = run(capsys, *asked, "--goal", "higher")
+    told = " ".join(out.split())
+    assert "each counts as the worst, below all others (adam)" in told
+    assert "that needs n >= 29 (sgd)" in told
+
+
 def test_quantiles_of_runs_by_group(capsys, cases, tmp_path):
     files = ["--plot", tmp_path / "q.png", "--csv", tmp_path / "q.csv", "--json", tmp_path / "q.json"]
     code, out, _ = run(capsys, "quantile", cases, "--column", "dice", "--by", "model", "--q", ".1,.5", *files)

@@ -380,7 +380,15 @@ def test_equal_competitors_share_their_mean_rank():
         (
             lambda b: {"one": b, "two": jaxci.leaderboard("accuracy", Y, GUESSES, n_resamples=999, reference="m0")},
             ValueError,
-            "boards must compare all pairs at one confidence_level; 'two' does not",
+            "boards must compare all pairs; 'two' has reference='m0'",
+        ),
+        (
+            lambda b: {
+                "one": b,
+                "two": jaxci.leaderboard("accuracy", Y, GUESSES, n_resamples=999, confidence_level=0.9),
+            },
+            ValueError,
+            "boards must have one confidence_level; 'two' has 0.9, others 0.95",
         ),
         (
             lambda b: {"one": b, "two": jaxci.leaderboard("accuracy", Y, GUESSES, n_resamples=999, adjust="none")},
