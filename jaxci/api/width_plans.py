@@ -126,11 +126,11 @@ def _plan(asked: WidthAsked, expected: Expected, n: int, method: Method | str, *
 
 
 def _of_one_method(asked: WidthAsked, method: Method) -> tuple[str, ...]:
-    """Say that an assurance is that of one method, where users might ask for another."""
-    if asked.method != "auto" or asked.assurance is None:
+    """Say that what is planned is that of one method, where users might ask for another."""
+    if asked.method != "auto":
         return ()
-    name = repr(str(method))
-    return (f"the assurance is that of {name}: 'auto' may take a wider interval on the data, so ask for method={name}",)
+    what, name = "width" if asked.assurance is None else "assurance", repr(str(method))
+    return (f"the {what} is that of {name}: 'auto' may take a wider interval on the data, so ask for method={name}",)
 
 
 def _by_student(asked: WidthAsked, expected: Expected, deviation: float) -> Plan:
@@ -326,7 +326,8 @@ def _by_study(
     told = () if found.choice.remark is None else (found.choice.remark,)
     if expected.pilot is not None:
         told = (*told, _of_spread(asked, expected.statistic, expected.pilot, found.rows))
-    remarks = (*told, *_of_one_method(asked, found.choice.method))
+    if asked.assurance is not None:
+        told = (*told, *_of_one_method(asked, found.choice.method))
     return _plan(
         asked,
         expected,
@@ -344,6 +345,6 @@ def _by_study(
         coverage_error=held_error,
         n_replications=asked.n_replications,
         tried=asked.tried()._replace(found={one.rows: of(one) for one in (*study.seen.values(), found)}),
-        warnings=(*expected.remarks, *remarks),
+        warnings=(*expected.remarks, *told),
         rng=source.record,
     )

@@ -350,6 +350,13 @@ def test_binormal_variances_are_those_of_placement_values():
     assert 0 < both < math.sqrt(own * other)
 
 
+def test_a_plan_of_a_mean_says_whose_width_it_plans():
+    """Of 41 values of a beta law, .9 on average, auto's interval is .054 wide on average, Student's .049."""
+    with pytest.warns(jaxci.JaxciWarning, match="the width is that of 't': 'auto' may take a wider interval"):
+        jaxci.plan("mean", expected={"mean": 0.9, "sd": 0.08}, width=0.05)
+    assert jaxci.plan("mean", expected={"mean": 0.9, "sd": 0.08}, width=0.05, method="t").warnings == ()
+
+
 def test_a_difference_of_areas():
     expected = {"a": 0.85, "b": 0.8, "prevalence": 0.3, "correlation": 0.6}
     found = jaxci.plan("roc_auc", expected=expected, power=0.8, method="delong")
