@@ -350,11 +350,6 @@ class StudyResults(Printable):
         """
         return verdict.verdicts(self.columns, analysis.level_of(self.columns, level))
 
-    def flagged(self) -> ColumnTable:
-        """Rows with something that a reader must know."""
-        chosen = self.columns["flags"] != ""
-        return ColumnTable({name: column[chosen] for name, column in self.columns.items()})
-
     def report(self, path: str | Path) -> None:
         """Write a self-contained HTML page with tables and pictures."""
         from jaxci.report.study import report

@@ -21,7 +21,6 @@ from jaxci.inference.standings import Choice
 from jaxci.intervals.base import Method, tails
 from jaxci.intervals.sample_size import ROUNDING
 from jaxci.statistics.base import Statistic
-from jaxci.statistics.layout import Layout
 from jaxci.statistics.sample import Sample
 
 PURPOSE_SAMPLES, PURPOSE_WIDTHS = 0, 1
@@ -198,16 +197,11 @@ class WidthStudy:
 def auto_choice(statistic: Statistic, law: Distribution, n: int, level: float, key: jax.Array) -> Choice:
     """Return what ``method="auto"`` takes for most samples of n rows from a law; of a table, for the expected one."""
     n = min(n, MOST_JUDGED)
-    samples = [expected_rows(law, n)] if isinstance(law, Cells) else _drawn(law, n, key)
-    found = [chosen_for(statistic, sample, level, law.layout(n)) for sample in samples]
+    samples = [_expected_rows(law, n)] if isinstance(law, Cells) else _drawn(law, n, key)
+    with jax.enable_x64(True):
+        found = [choose(statistic, law.layout(n), N_RESAMPLES, tails(level), sample) for sample in samples]
     most = Counter(choice.method for choice in found).most_common(1)[0][0]
     return next(choice for choice in found if choice.method == most)
-
-
-def chosen_for(statistic: Statistic, sample: Sample, level: float, layout: Layout | None = None) -> Choice:
-    """Return what ``method="auto"`` takes for a sample, of independent rows where there is no layout."""
-    with jax.enable_x64(True):
-        return choose(statistic, layout or Layout(sample.n), N_RESAMPLES, tails(level), sample)
 
 
 def _drawn(law: Distribution, n: int, key: jax.Array) -> list[Sample]:
@@ -215,24 +209,13 @@ def _drawn(law: Distribution, n: int, key: jax.Array) -> list[Sample]:
     return [observations(law, jax.tree.map(lambda x, i=i: x[i], drawn)) for i in range(JUDGES)]
 
 
-def expected_rows(law: Cells, n: int) -> Sample:
-    """Return n rows whose table is the expected one, rounded by largest remainders."""
-    return rows_of_table(rounded(n * np.asarray(law.table), n), law.n_classes)
-
-
-def rounded(exact: np.ndarray, total: int) -> np.ndarray:
-    """Return whole numbers (...) near ``exact`` ones that sum to ``total``, by largest remainders."""
-    flat = exact.ravel()
-    counts = np.floor(flat + 1e-9).astype(np.int64)
-    counts[np.argsort(counts - flat, kind="stable")[: total - counts.sum()]] += 1
-    return counts.reshape(exact.shape)
-
-
-def rows_of_table(table: np.ndarray, n_classes: int) -> Sample:
-    """Return rows of true and predicted classes whose table is the given one (K, K)."""
-    cells = np.repeat(np.arange(table.size, dtype=np.int32), table.ravel())
-    true, predicted = np.divmod(cells, np.int32(n_classes))
-    return Sample(y_true=true, y_pred=predicted, columns=(true, predicted), n_classes=n_classes)
+def _expected_rows(law: Cells, n: int) -> Sample:
+    """Return n rows of true and predicted classes whose table is the expected one, rounded by largest remainders."""
+    exact = n * np.asarray(law.table).ravel()
+    counts = np.floor(exact + 1e-9).astype(np.int64)
+    counts[np.argsort(counts - exact, kind="stable")[: n - counts.sum()]] += 1
+    true, predicted = np.divmod(np.repeat(np.arange(len(counts), dtype=np.int32), counts), np.int32(law.n_classes))
+    return Sample(y_true=true, y_pred=predicted, columns=(true, predicted), n_classes=law.n_classes)
 
 
 def smallest_units(study: WidthStudy, width: float, assurance: float | None, most: int) -> Widths | None:
