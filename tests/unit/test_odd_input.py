@@ -12,6 +12,7 @@ import pytest
 
 import jaxci
 from jaxci.api.readers.arrays import in_numpy
+from jaxci.api.readers.label_remarks import ALIKE
 from jaxci.api.readers.scores import in_label_order, in_name_order
 from jaxci.api.readers.tables import NamedScores
 from jaxci.api.readers.texts import MISSING
@@ -213,7 +214,7 @@ class TestPredictedLabelsThatAreNoTrueOnes:
                 f"y_pred in {len(odd)} of 60 rows has a label that y_true never has: {named}; each counts as a class "
                 "(pass labels to say which classes there are)"
             )
-            alike = "labels 'A' and 'a' and 'a ' differ only in case, or in blanks around them: they count as different"
+            alike = f"labels 'A' and 'a' and 'a ' {ALIKE}"
             assert said[1:] == ([alike] if "A" in odd else [])
 
     def test_models_are_named(self):
@@ -382,16 +383,18 @@ def test_named_scores_of_rows_of_one_class_are_read_by_their_names(names, label,
 @pytest.mark.slow
 def test_labels_and_names_that_differ_in_case_or_blanks_are_told():
     truth = np.resize(["cat", "dog"], 40)
-    told = r"^labels 'Cat' and 'cat', ' dog' and 'dog' differ only in case, or in blanks around them: they count as"
+    told = f"^labels 'Cat' and 'cat', ' dog' and 'dog' {ALIKE}"
     with pytest.warns(jaxci.JaxciWarning, match=told):
         jaxci.interval("accuracy", truth, np.resize(["Cat", " dog"], 40))
     assert not any("only in case" in text for text in remarks(lambda: jaxci.interval("accuracy", truth, truth[::-1])))
+    with pytest.warns(jaxci.JaxciWarning, match=ALIKE):
+        jaxci.interval("accuracy", np.resize(["caf\u00e9", "bar"], 40), np.resize(["cafe\u0301", "bar"], 40))
     spelt = np.resize(["cat", "Cat", "dog"], 60)
     table = jaxci.evaluate(spelt, spelt, metrics="accuracy", rng=0)  # true labels, each of which is predicted
     assert "labels 'Cat' and 'cat' differ only in case" in " ".join(table.warnings)
     site = np.resize(["A", "B ", "B", " b", "C"], 60)
     table = jaxci.evaluate(CODES, CODES, metrics="accuracy", by={"site": site, "sex": CODES}, groups=site, rng=0)
-    alike = "' b' and 'B' and 'B ', which differ only in case, or in blanks around them: they count as different"
+    alike = f"' b' and 'B' and 'B ', which {ALIKE}"
     assert [text for text in table.warnings if "only in case" in text] == [
         f"groups has {alike}", f"by['site'] has {alike}"
     ]  # fmt: skip

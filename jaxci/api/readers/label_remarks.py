@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ from jaxci.printing import first_few
 
 MOST_APART = 0.05
 """Share of rows above which predictions that are not those of the highest score are remarked on."""
+ALIKE = "differ only in case, in blanks around them, or in how letters are encoded: they count as different"
+"""What is said of texts that a reader would take for the same."""
 LIKELIER = 0.5
 """The probability above which a class is the likelier one of two."""
 FEW_NUMBERS, MOST_RIGHT, NEARLY = 20, 0.5, 0.9
@@ -108,28 +111,24 @@ def of_strange_labels(
 
 
 def of_near_labels(classes: np.ndarray) -> list[tuple[str, str]]:
-    """Remark on labels that are different, but equal without blanks around them and the case of their letters."""
+    """Remark on labels that are different, but equal but for blanks around them, case and encoding."""
     found = _alike(classes.tolist())
-    text = f"labels {first_few(found)} differ only in case, or in blanks around them: they count as different"
+    text = f"labels {first_few(found)} {ALIKE}"
     return [("any", text)] if found else []
 
 
 def of_near_names(given: Mapping[str, Any]) -> list[str]:
-    """Remark on names of groups of rows, in columns by name, that are different but for blanks and case."""
+    """Remark on names of groups of rows, in columns by name, that are different but for blanks, case and encoding."""
     columns = {name: as_array(name, data) for name, data in given.items() if data is not None}
     found = {name: _alike(column.tolist()) for name, column in columns.items() if column.dtype.kind in "OUT"}
-    return [
-        f"{name} has {first_few(alike)}, which differ only in case, or in blanks around them: they count as different"
-        for name, alike in found.items()
-        if alike
-    ]
+    return [f"{name} has {first_few(alike)}, which {ALIKE}" for name, alike in found.items() if alike]
 
 
 def _alike(values: Iterable[Any]) -> list[str]:
-    """Return texts that are equal without blanks around them and the case of their letters, each time together."""
+    """Return texts that are equal but for blanks around them, case and encoding, each time together."""
     known: dict[str, list[str]] = {}
     for value in {value for value in values if isinstance(value, str)}:
-        known.setdefault(value.strip().casefold(), []).append(value)
+        known.setdefault(unicodedata.normalize("NFKC", value).strip().casefold(), []).append(value)
     return [" and ".join(map(shown, sorted(texts))) for _, texts in sorted(known.items()) if len(texts) > 1]
 
 
