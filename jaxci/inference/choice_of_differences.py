@@ -82,7 +82,8 @@ def _of_contributions(statistic: Paired, layout: Layout) -> Choice:
     """Choose for a smooth difference, of sums, ranks or users' functions, of rows in no clusters."""
     why = "Student's quantiles, of fewer degrees of freedom where few rows decide"
     if layout.plain and is_mean(statistic):
-        return Choice(KurtosisT(), f"a mean of paired differences: {why}")
+        why += ", and ends further out where the differences are skewed"
+        return Choice(KurtosisT(skewed=True), f"a mean of paired differences: {why}")
     own = isinstance(statistic.statistic, FunctionStatistic)
     if layout.plain and (own or isinstance(statistic, MomentStatistic)) and layout.n_units <= MOST_LEFT_OUT:
         how = f"a difference of {'smooth functions' if own else 'moments'}: the values with each row left out"

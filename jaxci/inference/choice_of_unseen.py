@@ -16,6 +16,7 @@ from jaxci.intervals.base import Tails
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import BCa, Percentile, smallest_bank
 from jaxci.statistics.base import Statistic, TableStatistic
+from jaxci.statistics.class_ranking import MulticlassRanking
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.sample import Sample
@@ -74,7 +75,9 @@ def allowing_for_unseen(
 
 
 def _with(found: Choice, method: ProperBayesian, why: str) -> Choice:
-    return found._replace(method=method, reason=why, standing=None)
+    """Return a choice of another method; what cards say of the one before is not of it."""
+    remark = found.remark if found.standing is None else None
+    return found._replace(method=method, reason=why, standing=None, remark=remark)
 
 
 def _of_ranks(found: Choice, statistic: ScoreRanking, sample: Sample, layout: Layout, *, bearable: bool) -> Choice:
@@ -82,9 +85,10 @@ def _of_ranks(found: Choice, statistic: ScoreRanking, sample: Sample, layout: La
     lost = features_of(statistic, sample, layout).errors
     drawn = found.method.prior is not None or found.method.name in (Percentile.name, BCa.name)
     if drawn and bearable and statistic.has_extremes:
-        if lost == 0 and _sets_classes_apart(sample):
+        alone = isinstance(statistic, MulticlassRanking) and not statistic.micro  # whatever class is on top of a row
+        if (lost == 0 or alone) and _sets_classes_apart(sample):
             return _with(found, NONE_WRONG, f"no row is ranked wrongly{CHANCE}")
-        if sample.n_classes > 2 and lost < FEW_LOST and found.method.prior is None and found.remark is None:
+        if sample.n_classes > 2 and lost < FEW_LOST and found.method.prior is None:
             have = {0: "no row has", 1: "1 row has"}.get(int(lost), f"{lost:.0f} rows have")
             return found._replace(remark=f"{have} another class on top: of so few resamples tell {OF_FEW_LOST}")
     if found.method.name == NewcombeAuc.name and layout.counts is None:

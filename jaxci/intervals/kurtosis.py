@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, op
 from jaxci.intervals.capabilities import opposed_mass
 from jaxci.intervals.clusters import ClusterSums, satterthwaite
 from jaxci.intervals.delta import SCALES, delta_interval, scale_refusal, student_steps, width_remarks
-from jaxci.intervals.pvalues import UNDEFINED, PValue, sign_test, standardized_test, varies
+from jaxci.intervals.pvalues import UNDEFINED, PValue, one_or_two_sided, sign_test, varies
 from jaxci.intervals.unseen import none_seen, reaching_away
 from jaxci.records import record, static
 from jaxci.special import namespace, unit
@@ -66,6 +65,32 @@ def spread_of_clusters(influence: Any, mass: float, sums: ClusterSums) -> Spread
     return Spread(error, namespace(influence).minimum(degrees, fewer))
 
 
+def skewness(influence: Any) -> Any:
+    """Return the skewness (...) of a mean of ``influence`` (..., n), centred values: theirs over the root of n."""
+    xp = namespace(influence)
+    scaled = influence / unit(xp.max(xp.abs(influence), axis=-1))[..., None]
+    second = (scaled**2).sum(axis=-1)
+    return (scaled**3).sum(axis=-1) / xp.where(second > 0, second, 1.0) ** 1.5
+
+
+def further(step: Any, skew: Any) -> Any:
+    """Return how many errors (...) an end lies away that was to lie ``step`` away, where the values are skewed.
+
+    At least as many, and those that the monotone transformation of a ratio t to its error of Hall (1992, eq. 2.7),
+    ``t + a t^2 / 3 + a^2 t^3 / 27 + a / 6`` with the skewness ``a`` of the mean, takes to ``step``, but at most twice
+    as many: it is flat where it turns.
+    """
+    xp, moved = namespace(step, skew), step - skew / 6
+    root = xp.cbrt(1 + skew * moved)
+    return xp.minimum(xp.maximum(step, 3 * moved / (root * root + root + 1)), step + xp.abs(step))
+
+
+def nearer(ratio: float, skew: float) -> float:
+    """Return the step that :func:`further` takes to ``ratio``."""
+    transformed = ratio + skew * ratio**2 / 3 + skew**2 * ratio**3 / 27 + skew / 6
+    return max(min(ratio, transformed), ratio / 2) if ratio >= 0 else min(ratio, transformed)
+
+
 def decided_by_few(degrees: float, n: int, units: str, what: str) -> str:
     """Say that a few of n rows or clusters decide ``what``; nothing where degrees of freedom are many enough."""
     if degrees >= min(FEW_DEGREES, MANY * (n - 1)):
@@ -92,6 +117,10 @@ class KurtosisT(Method):
     error : {"influence", "jackknife"}
         What a row contributes: n times the derivative in its weight (for a mean, its value less the mean), or Tukey's
         pseudo-value less their mean, which costs as much as n resamples.
+    skewed : bool
+        Let both ends of a mean reach :func:`further`, by the skewness of the values: where these lie far out on one
+        side, a sample that shows few has both a mean on the other side and a small error. For independent rows of
+        equal weight. The p-value follows suit.
 
     Notes
     -----
@@ -107,18 +136,23 @@ class KurtosisT(Method):
     remark; that there is none is no assurance, as the rows that would show heavy tails may not have been seen. Of
     areas, average precisions and metrics of labels the end away from 0 allows for rows on which models differ most,
     though none was seen (:mod:`jaxci.intervals.unseen`). The standard error beside the interval is that without
-    ``mass``. ``benchmarks/compare_errors.py`` measures both.
+    ``mass``. ``benchmarks/compare_errors.py`` measures both. Of means of lognormal differences (sd 1 of the logarithm),
+    20, 50, 100 and 300 of them, with ``skewed`` .94, .96, .97, .96, without .90, .93, .94, .94 and by Student's interval
+    .87, .90, .92, .93, at 1.6 to 1.3, 1.1 and 0.9 to 1.0 times the width needed (``benchmarks/skewed_differences.py``).
 
     References
     ----------
     .. [1] Satterthwaite (1946), An approximate distribution of estimates of variance components, Biometrics Bulletin 2,
        110-114.
     .. [2] Efron & Tibshirani (1993), An introduction to the bootstrap, eq. (11.5) (the jackknife error).
+    .. [3] Hall (1992), On the removal of skewness by transformation, Journal of the Royal Statistical Society B 54,
+       221-228.
     """
 
     mass: float = static(default=0.25)
     scale: str = static(default="natural")
     error: str = static(default="influence")
+    skewed: bool = static(default=False)
 
     name = "kurtosis_t"
     of_differences = True
@@ -130,6 +164,10 @@ class KurtosisT(Method):
         check_number("mass", self.mass, "be finite and not negative", lambda x: 0 <= x < math.inf)
         check_choice("scale", self.scale, tuple(SCALES))
         check_choice("error", self.error, ("influence", "jackknife"))
+        if not isinstance(self.skewed, bool):
+            raise TypeError(f"skewed must be True or False; got {self.skewed!r}")
+        if self.skewed and self.scale != "natural":
+            raise ValueError(f"skewed=True goes with scale='natural'; got {self.scale!r}")
 
     @property
     def by_jackknife(self) -> bool:
@@ -142,8 +180,12 @@ class KurtosisT(Method):
         return self.error == "influence"
 
     def unusable(self, given: frozenset[str]) -> frozenset[str]:
-        """Refuse strata where rows are left out, the rest of which would weigh less than its share, and clusters."""
-        return super().unusable(given) | (given & {"groups", "strata"} if self.by_jackknife else frozenset())
+        """Refuse strata where rows are left out, the rest of which would weigh less than its share, and clusters.
+
+        With ``skewed`` also weights.
+        """
+        alike = given & {"groups", "strata"} if self.by_jackknife or self.skewed else frozenset()
+        return super().unusable(given) | alike | (given & {"sample_weight"} if self.skewed else frozenset())
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not differentiable in the weights, or not in the range of the scale."""
@@ -151,6 +193,8 @@ class KurtosisT(Method):
             return f"{self.name!r} needs a metric that is differentiable in the weights of the rows"
         if isinstance(statistic, Paired) and self.scale != "natural":
             return f"scale={self.scale!r} of {self.name!r} is for the metric of one model"
+        if self.skewed and not is_mean(statistic):
+            return f"skewed=True of {self.name!r} is for means"
         return scale_refusal(self.scale, statistic)
 
     def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:
@@ -171,7 +215,11 @@ class KurtosisT(Method):
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.influence``."""
         error, degrees = self._spread(evidence)
-        found = Bounds(*delta_interval(evidence.estimate, error, tails, self.scale, student_steps(degrees, tails)))
+        steps = student_steps(degrees, tails)
+        if self.skewed:
+            skew = skewness(evidence.influence)
+            steps = further(steps[0], skew), further(steps[1], -skew)
+        found = Bounds(*delta_interval(evidence.estimate, error, tails, self.scale, steps))
         if evidence.unseen is not None:
             found = reaching_away(found, evidence.estimate, evidence.unseen, tails)
             if (mass := opposed_mass(evidence.statistic)) is not None:
@@ -201,5 +249,7 @@ class KurtosisT(Method):
         if not varies(estimate, error):
             alike = estimate == 0 or is_mean(evidence.statistic)
             return sign_test(estimate, evidence.n, alternative) if alike else PValue(math.nan, "no variation")
-        law = functools.partial(special.stdtr, degrees)
-        return standardized_test(estimate, error, law, "adjusted paired t", alternative)
+        ratio, skew = estimate / error, float(skewness(evidence.influence)[0]) if self.skewed else 0.0
+        steps = (nearer(sign * ratio, sign * skew) if self.skewed else sign * ratio for sign in (1, -1))
+        below, above = (float(special.stdtr(degrees, -step)) for step in steps)
+        return PValue(one_or_two_sided(below, above, alternative), "adjusted paired t")

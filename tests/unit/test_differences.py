@@ -1,6 +1,7 @@
 """Differences of two models are interval methods: shares answer alike, methods are values, a law is computed once."""
 
 import json
+import math
 import re
 import warnings
 from pathlib import Path
@@ -857,8 +858,8 @@ def test_regressions_are_compared_by_the_values_with_each_row_left_out(metric):
 def test_means_of_differences_allow_for_heavy_tails():
     y, one, other = regressions()
     apart = (y - one) ** 2 - (y - other) ** 2
-    found = jaxci.compare("mean_squared_error", y, one, other)
-    assert found.method == KurtosisT()
+    found = jaxci.compare("mean_squared_error", y, one, other, method=KurtosisT())
+    assert jaxci.compare("mean_squared_error", y, one, other).method == KurtosisT(skewed=True)
     _, degrees, bounds = student(apart - apart.mean(), apart.mean())
     np.testing.assert_allclose(found.confidence_interval, bounds, rtol=1e-12)
     (warned,) = found.warnings
@@ -866,6 +867,69 @@ def test_means_of_differences_allow_for_heavy_tails():
     plain = jaxci.compare("mean_squared_error", y, one, other, method=KurtosisT(mass=0.0))
     error, width = stats.sem(apart), plain.confidence_interval.high - plain.confidence_interval.low
     assert 2 * stats.t.ppf(0.975, len(y) - 1) * error < width
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize("turned", [1, -1])
+@pytest.mark.parametrize("spread", [0.2, 0.7, 1.5])
+def test_ends_of_skewed_means_lie_where_halls_transformation_has_them(spread, turned):
+    """By its definition and a root finder; an end is at least as far out as Student's, and at most twice."""
+    x = turned * np.random.default_rng(8).lognormal(0, spread, 50)
+    found, plain = (jaxci.compare("mean", None, x, 0 * x, method=KurtosisT(skewed=is_so)) for is_so in (True, False))
+    assert found.method == jaxci.compare("mean", None, x, 0 * x).method
+    skew, error = stats.skew(x) / math.sqrt(50), student(x - x.mean(), x.mean())[0]
+
+    def transformed(t):
+        return t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
+
+    for end, by_student, side in zip(found.confidence_interval, plain.confidence_interval, (-1, 1), strict=True):
+        step = (x.mean() - by_student) / error  # the ratio of the difference from it, as it is judged without
+        hall = optimize.brentq(lambda t, step=step: transformed(t) - step, -50, 50)
+        away = min(max(-side * step, -side * hall), -2 * side * step)
+        assert end == pytest.approx(x.mean() + side * away * error, rel=1e-9)
+    assert turned * (sum(found.confidence_interval) - 2 * x.mean()) > 0
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize("shift", [0.15, 0.3, 0.45, -0.3])
+def test_the_p_value_of_a_skewed_mean_is_that_of_its_interval(shift):
+    x = np.random.default_rng(1).exponential(size=40) - 1 + shift
+    for side in ("two-sided", "less", "greater"):
+        p = jaxci.compare("mean", None, x, 0 * x, alternative=side).pvalue
+        ends = [
+            jaxci.compare(
+                "mean", None, x, 0 * x, alternative=side, confidence_level=1 - p * (1 + off)
+            ).confidence_interval
+            for off in (-1e-6, 1e-6)
+        ]
+        assert [low <= 0 <= high for low, high in ends] == [True, False]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.false_alarm(1e-7)
+@pytest.mark.parametrize(("n", "least"), [(30, 0.935), (100, 0.95)])
+def test_means_of_skewed_differences_are_covered(n, least):
+    """Through the verb: lognormal differences; without the skewness .90 and .93."""
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(600):
+        x = rng.normal(size=n)
+        low, high = jaxci.compare("mean", None, x + rng.lognormal(0, 1, n) - math.exp(0.5), x).confidence_interval
+        held += low <= 0 <= high
+    error = math.sqrt(least * (1 - least) / 600)
+    assert held / 600 > least - 5.2 * error
+
+
+def test_what_skewness_is_not_for_is_refused():
+    with pytest.raises(ValueError, match="skewed=True goes with scale='natural'; got 'log'"):
+        KurtosisT(scale="log", skewed=True)
+    with pytest.raises(TypeError, match="skewed must be True or False; got 1"):
+        KurtosisT(skewed=1)
+    y, one, other = regressions()
+    with pytest.raises(ValueError, match="skewed=True of 'kurtosis_t' is for means"):
+        jaxci.compare("r2", y, one, other, method=KurtosisT(skewed=True))
+    with pytest.raises(ValueError, match="groups"):
+        jaxci.compare("mean_squared_error", y, one, other, method=KurtosisT(skewed=True), groups=np.arange(len(y)) // 2)
 
 
 def test_normal_differences_are_judged_nearly_as_by_student():
