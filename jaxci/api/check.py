@@ -122,6 +122,8 @@ def check_coverage(
     if is_function(statistic):
         raise TypeError(f"statistic must be a metric's name or an object of jaxci.statistics; got {shown(statistic)}")
     resolved, options = configured(statistic_by_name(statistic), options)
+    if "sample_weight" in options:
+        raise TypeError("check_coverage takes no sample_weight: simulated rows weigh alike")
     if options:
         raise TypeError(f"{name} has no option {next(iter(options))!r}")
     sample, resolved, remarks = sample_for(resolved, name, data, labels=labels, pos_label=pos_label)

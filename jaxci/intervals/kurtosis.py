@@ -136,9 +136,9 @@ class KurtosisT(Method):
     remark; that there is none is no assurance, as the rows that would show heavy tails may not have been seen. Of
     areas, average precisions and metrics of labels the end away from 0 allows for rows on which models differ most,
     though none was seen (:mod:`jaxci.intervals.unseen`). The standard error beside the interval is that without
-    ``mass``. ``benchmarks/compare_errors.py`` measures both. Of means of lognormal differences (sd 1 of the logarithm),
-    20, 50, 100 and 300 of them, with ``skewed`` .94, .96, .97, .96, without .90, .93, .94, .94 and by Student's interval
-    .87, .90, .92, .93, at 1.6 to 1.3, 1.1 and 0.9 to 1.0 times the width needed (``benchmarks/skewed_differences.py``).
+    ``mass``. ``benchmarks/compare_errors.py`` measures both. Of means of 20, 50, 100 and 300 lognormal differences,
+    whose logarithms have sd 1, .94, .96, .97, .96 with ``skewed``, .90, .93, .94, .94 without, .87, .90, .92, .93 by
+    Student's interval, at 1.6 to 1.3, 1.1, 0.9 to 1.0 times the width needed (``benchmarks/skewed_differences.py``).
 
     References
     ----------
