@@ -596,3 +596,16 @@ def test_intervals_of_rare_failures_hold():
 def test_values_that_do_not_vary_are_like_no_simulated_design():
     for metric, given in (("mean", {}), ("std", {}), ("mean", {"bounds": (0, 1)}), ("median", {})):
         assert np.isnan(jaxci.interval(metric, np.full(40, 0.9), rng=0, n_resamples=999, **given).simulated_coverage)
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize("metric", ["roc_auc_ovr", "roc_auc_ovo", "average_precision_macro"])
+def test_areas_of_one_have_width_though_a_row_has_another_class_on_top(metric):
+    """The score of each class sets it apart, while one row scores higher for a class that is easier to score for."""
+    y = np.arange(90) % 3
+    scores = np.where(np.eye(3)[y] == 1, 0.5, 0.2) + 0.1 * np.random.default_rng(0).random((90, 3))
+    scores[:, 2] = np.where(y == 2, 0.9, 0.6)
+    assert np.mean(scores.argmax(axis=1) != y) > 0.3
+    found = jaxci.interval(metric, y, scores, rng=0, n_resamples=999)
+    assert (found.estimate, found.method) == (1.0, ProperBayesian(mass=0.75))
+    assert 0.8 < found.confidence_interval.low < 0.999
