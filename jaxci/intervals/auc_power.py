@@ -42,6 +42,8 @@ class AreaPower:
 
     def __call__(self, n: int) -> float:
         """Return the power of n rows, as many of them positive as are expected, and at least two of each class."""
+        if n < 4:
+            return 0.0
         positives = min(max(round(n * self.prevalence), 2), n - 2)
         shifts, sides = math.sqrt(2) * special.ndtri([self.area_a, self.area_b]), tails(self.level)
         shown = 0

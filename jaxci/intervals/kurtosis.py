@@ -76,7 +76,7 @@ def skewness(influence: Any) -> Any:
 def further(step: Any, skew: Any) -> Any:
     """Return how many errors (...) an end lies away that was to lie ``step`` away, where the values are skewed.
 
-    At least as many, and those that the monotone transformation of a ratio t to its error of Hall (1992, eq. 2.7),
+    At least as many, and those that Hall's monotone transformation (1992) of a ratio t to its error,
     ``t + a t^2 / 3 + a^2 t^3 / 27 + a / 6`` with the skewness ``a`` of the mean, takes to ``step``, but at most twice
     as many: it is flat where it turns.
     """
