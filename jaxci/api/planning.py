@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jaxci.api.planning_results import Plan
-from jaxci.api.power_plans import PowerAsked, plan_power
+from jaxci.api.power_plans import plan_power
+from jaxci.api.power_tests import PowerAsked
 from jaxci.api.readers.expected import Clusters, read_expected
 from jaxci.api.readers.samples import is_function
 from jaxci.api.width_plans import WidthAsked, plan_width

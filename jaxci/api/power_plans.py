@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 
 from jaxci.api.planning_results import Plan, Tried
+from jaxci.api.power_tests import ALONE, Difference, PowerAsked, of_means, of_shares, of_smooth
 from jaxci.api.readers.expected import Clusters, Pilot, known_keys
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.models import read_models
@@ -23,23 +23,15 @@ from jaxci.inference.randomness import randomness
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.auc_difference import DeLongDifference
-from jaxci.intervals.auc_power import AreaPower
 from jaxci.intervals.base import Method
 from jaxci.intervals.capabilities import is_share_difference, is_whole_auc
 from jaxci.intervals.clustered_proportion import TangoCluster
 from jaxci.intervals.delta import Delta
-from jaxci.intervals.parametric import T
-from jaxci.intervals.proportion_difference import Newcombe, Tango
-from jaxci.intervals.registry import difference_by_name
+from jaxci.intervals.proportion_difference import Tango
 from jaxci.intervals.sample_size import (
     ROUNDING,
     binormal_auc_variances,
-    mcnemar_power,
-    normal_alpha,
-    normal_power,
-    normal_size,
     smallest,
-    t_power,
 )
 from jaxci.results import IntervalResult
 from jaxci.statistics.base import Statistic, TableStatistic
@@ -48,99 +40,11 @@ from jaxci.statistics.paired import Paired, PairedTable, paired_difference
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import is_mean
 
-TAKEN = "what compare takes"
-"""Why a method is planned for."""
-STUDIES = 1_000
-"""Studies that a power of two areas is simulated by."""
-MOST_STUDIED = 10_000
-"""Rows of a study up to which that is done."""
-FINE = 100
-"""Parts of the number of rows by which that is then told."""
 AHEAD = 100
 """Larger numbers of cases at which a power that moves in steps must also be reached."""
 FEW = 10
 """Clusters (of like size, or as many as tell as much) below which a power is said to be a rough one."""
 INDEPENDENT = "no {} was given: {} is assumed, which two models on the same cases seldom show, so fewer cases may do"
-
-
-@dataclasses.dataclass(frozen=True)
-class PowerAsked:
-    """What a plan of a comparison is to meet, and how.
-
-    Attributes
-    ----------
-    name : str
-    statistic : Statistic
-    difference : float or None
-        That of ``expected`` where it is None.
-    power, level : float
-    method : str or Method
-    clusters : Clusters or None
-    labels, pos_label : object
-        Of pilot data.
-    """
-
-    name: str
-    statistic: Statistic
-    difference: float | None
-    power: float
-    level: float
-    method: str | Method
-    clusters: Clusters | None
-    labels: Sequence[Any] | None
-    pos_label: Any
-
-    def chosen(self, *served: Method) -> tuple[Method, str]:
-        """Return the method, the first of ``served`` for "auto", and why."""
-        if isinstance(self.method, str) and self.method == "auto":
-            taken = served[0] in (Tango(), TangoCluster())
-            return served[0], TAKEN if taken else "its power is known; compare may take another interval"
-        method = difference_by_name(self.method)
-        if method not in served:
-            names = ", ".join(repr(one.name) for one in served)
-            raise ValueError(
-                f"method must be one whose power is known for {self.name}, {names}; got {shown(method.written())}"
-            )
-        return method, "asked for"
-
-
-@dataclasses.dataclass(frozen=True)
-class Difference:
-    """What is expected of two models.
-
-    Attributes
-    ----------
-    value : float
-        Difference of the metric.
-    described : str
-    deviation : float
-        Of the difference a row; of a share, a trial.
-    discordant : float
-        Share of trials on which one model alone is right; NaN where the metric is no share.
-    trial : float
-        Share of rows that are trials of a share.
-    prevalence : float or None
-    clusters : Clusters or None
-        Of pilot data.
-    remarks : tuple of str
-    pilot : Pilot or None
-    ends : tuple of float
-        Of the interval of the difference in pilot data.
-    areas : tuple of float or None
-        Areas of two models, and the correlation of their scores within a class.
-    """
-
-    value: float
-    described: str
-    deviation: float = math.nan
-    discordant: float = math.nan
-    trial: float = 1.0
-    prevalence: float | None = None
-    clusters: Clusters | None = None
-    remarks: tuple[str, ...] = ()
-    pilot: Pilot | None = None
-    ends: tuple[float, float] = (math.nan, math.nan)
-    areas: tuple[float, float, float] | None = None
 
 
 def plan_power(asked: PowerAsked, expected: Any) -> Plan:
@@ -191,90 +95,47 @@ def _of_ends(asked: PowerAsked, statistic: Statistic, known: Difference, pilot: 
 
 def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan:
     clusters = asked.clusters or known.clusters
-    of_units = clusters or Clusters.equal(0.0, 1)
-    rows, effect = of_units.rows, of_units.design_effect
-    alpha, d, s = 1 - asked.level, known.value, known.deviation
-    least, step = 2, 1
-    how = "normal approximation, with the variance that the method estimates"
-    method: Method
-    power: Callable[[int], float]
+    units_of, mean = clusters or ALONE, is_mean(statistic)
     if is_share_difference(paired_difference(statistic)):
-        method, why = asked.chosen(*((Tango(), Newcombe()) if clusters is None else (TangoCluster(),)))
-        split = ((known.discordant + d) / 2, (known.discordant - d) / 2)
-        exact = method == Newcombe()
-
-        def power(units: int) -> float:
-            judged = alpha if clusters is None else normal_alpha(alpha, clusters.degrees(units, 0))
-            return mcnemar_power(*split, math.floor(rows(units) * known.trial / effect), judged, exact=exact)
-
-        test = "McNemar's exact test" if exact else "the score test of paired proportions (McNemar's)"
-        how = f"enumeration of the power of {test}"
-        if clusters is not None:
-            how += " with Student's quantile of the clusters"
-        if known.trial < 1:
-            how += " at the expected number of rows that count"
-    elif is_mean(statistic):
-        method, why = asked.chosen(T())
-        how = "closed form: the noncentral t law, for normal differences"
-
-        def power(units: int) -> float:
-            return t_power(d, s * math.sqrt(effect), rows(units), of_units.degrees(units, 1), alpha)
-
+        test = of_shares(asked, known, clusters)
+    elif mean:
+        test = of_means(asked, known, clusters)
     else:
-        whole = is_whole_auc(statistic)
-        least = max(2, math.floor(normal_size(d, s, s, asked.power, alpha) * effect / of_units.size))
-        method, why = asked.chosen(*((DeLongDifference(),) if whole and clusters is None else (Delta(),)))
-        if clusters is not None:
-            how = "approximation by the noncentral t law of the clusters, with the variance that the method estimates"
-        studied = None
-        if known.areas is not None and clusters is None and asked.method == "auto" and least <= MOST_STUDIED:
-            assert known.prevalence is not None
-            method, why, step = DeLongDifference(use_t=True), TAKEN, max(1, least // FINE)
-            studied = AreaPower(*known.areas, known.prevalence, asked.level, STUDIES)
-            how = f"simulation of {STUDIES:,} studies of normal scores, as many of them positive as expected"
-
-        @functools.cache
-        def power(units: int) -> float:
-            if studied is not None:
-                return studied(units)
-            if clusters is None:
-                return normal_power(d, s, s, units, alpha)
-            return t_power(d, s * math.sqrt(effect), rows(units), clusters.degrees(units, 0), alpha)
-
+        test = of_smooth(asked, known, clusters, area=is_whole_auc(statistic))
     tried = Tried("power", asked.power, {})
 
-    def meets(units: int) -> bool:
-        tried.found[rows(units)] = power(units)
-        return tried.found[rows(units)] >= asked.power * (1 - ROUNDING)
+    def meets(steps: int) -> bool:
+        units = steps * test.step
+        tried.found[units_of.rows(units)] = found = test.power(units)
+        return found >= asked.power * (1 - ROUNDING)
 
-    most = max(2, math.floor(MOST / of_units.size))
-    steps = smallest(lambda k: meets(k * step), -(-least // step), -(-most // step), AHEAD if step == 1 else 0)
-    units = None if steps is None else steps * step
-    if units is None:
+    most = max(2, math.floor(MOST / units_of.size))
+    steps = smallest(meets, -(-test.least // test.step), -(-most // test.step), AHEAD if test.step == 1 else 0)
+    if steps is None:
         raise ValueError(f"power = {asked.power:g} needs more than {MOST:,} cases of {asked.name}")
-    remarks = known.remarks
+    units, how, remarks = steps * test.step, test.how, known.remarks
     if clusters is not None:
         how += f"; {clusters.described}"
-        if clusters.degrees(units, 0) + 1 < FEW and not is_mean(statistic):
+        if clusters.degrees(units, 0) + 1 < FEW and not mean:
             remarks = (*remarks, f"{units} clusters are few, so their power is a rough one: plan for some more")
-    n = rows(units)
+    n = units_of.rows(units)
     return Plan(
         statistic=asked.name,
         n=n,
         positives=None if known.prevalence is None else round(n * known.prevalence),
         clusters=None if clusters is None else units,
-        method=method,
+        method=test.method,
         expected=known.described,
-        value=d,
+        value=known.value,
         width=None,
         difference=asked.difference,
         power=asked.power,
         expected_width=math.nan,
         assurance=math.nan,
-        reached_power=power(units),
+        reached_power=test.power(units),
         confidence_level=asked.level,
         found_by=how,
-        reason=why,
+        reason=test.why,
         warnings=remarks,
         tried=tried,
     )

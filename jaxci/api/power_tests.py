@@ -1,0 +1,180 @@
+"""What a comparison is to show, by which method, and with what power: of shares, means, areas and smooth metrics."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from jaxci.api.readers.expected import Clusters, Pilot
+from jaxci.checks import shown
+from jaxci.intervals.auc_difference import DeLongDifference
+from jaxci.intervals.auc_power import AreaPower
+from jaxci.intervals.base import Method
+from jaxci.intervals.clustered_proportion import TangoCluster
+from jaxci.intervals.delta import Delta
+from jaxci.intervals.parametric import T
+from jaxci.intervals.proportion_difference import Newcombe, Tango
+from jaxci.intervals.registry import difference_by_name
+from jaxci.intervals.sample_size import mcnemar_power, normal_alpha, normal_power, normal_size, t_power
+from jaxci.statistics.base import Statistic
+
+TAKEN = "what compare takes"
+"""Why a method is planned for."""
+STUDIES = 1_000
+"""Studies that a power of two areas is simulated by."""
+MOST_STUDIED = 10_000
+"""Rows of a study up to which that is done."""
+FINE = 100
+"""Parts of the number of rows by which that is then told."""
+ALONE = Clusters.equal(0.0, 1)
+"""Of rows that are independent."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PowerAsked:
+    """What a plan of a comparison is to meet, and how.
+
+    Attributes
+    ----------
+    name : str
+    statistic : Statistic
+    difference : float or None
+        That of ``expected`` where it is None.
+    power, level : float
+    method : str or Method
+    clusters : Clusters or None
+    labels, pos_label : object
+        Of pilot data.
+    """
+
+    name: str
+    statistic: Statistic
+    difference: float | None
+    power: float
+    level: float
+    method: str | Method
+    clusters: Clusters | None
+    labels: Sequence[Any] | None
+    pos_label: Any
+
+    def chosen(self, *served: Method) -> tuple[Method, str]:
+        """Return the method, the first of ``served`` for "auto", and why."""
+        if isinstance(self.method, str) and self.method == "auto":
+            taken = served[0] in (Tango(), TangoCluster())
+            return served[0], TAKEN if taken else "its power is known; compare may take another interval"
+        method = difference_by_name(self.method)
+        if method not in served:
+            names = ", ".join(repr(one.name) for one in served)
+            raise ValueError(
+                f"method must be one whose power is known for {self.name}, {names}; got {shown(method.written())}"
+            )
+        return method, "asked for"
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """What is expected of two models.
+
+    Attributes
+    ----------
+    value : float
+        Difference of the metric.
+    described : str
+    deviation : float
+        Of the difference a row; of a share, a trial.
+    discordant : float
+        Share of trials on which one model alone is right; NaN where the metric is no share.
+    trial : float
+        Share of rows that are trials of a share.
+    prevalence : float or None
+    clusters : Clusters or None
+        Of pilot data.
+    remarks : tuple of str
+    pilot : Pilot or None
+    ends : tuple of float
+        Of the interval of the difference in pilot data.
+    areas : tuple of float or None
+        Areas of two models, and the correlation of their scores within a class.
+    """
+
+    value: float
+    described: str
+    deviation: float = math.nan
+    discordant: float = math.nan
+    trial: float = 1.0
+    prevalence: float | None = None
+    clusters: Clusters | None = None
+    remarks: tuple[str, ...] = ()
+    pilot: Pilot | None = None
+    ends: tuple[float, float] = (math.nan, math.nan)
+    areas: tuple[float, float, float] | None = None
+
+
+class Test(NamedTuple):
+    """A method, why it is planned for, its power by the number of units, and how that is found.
+
+    What is planned is a multiple of ``step``, from ``least`` on.
+    """
+
+    method: Method
+    why: str
+    power: Callable[[int], float]
+    how: str
+    least: int = 2
+    step: int = 1
+
+
+def of_shares(asked: PowerAsked, known: Difference, clusters: Clusters | None) -> Test:
+    """Test the difference of two shares of the same rows."""
+    method, why = asked.chosen(*((Tango(), Newcombe()) if clusters is None else (TangoCluster(),)))
+    d, units_of, alpha = known.value, clusters or ALONE, 1 - asked.level
+    split, exact = ((known.discordant + d) / 2, (known.discordant - d) / 2), method == Newcombe()
+
+    def power(units: int) -> float:
+        judged = alpha if clusters is None else normal_alpha(alpha, clusters.degrees(units, 0))
+        trials = math.floor(units_of.rows(units) * known.trial / units_of.design_effect)
+        return mcnemar_power(*split, trials, judged, exact=exact)
+
+    test = "McNemar's exact test" if exact else "the score test of paired proportions (McNemar's)"
+    how = f"enumeration of the power of {test}"
+    if clusters is not None:
+        how += " with Student's quantile of the clusters"
+    if known.trial < 1:
+        how += " at the expected number of rows that count"
+    return Test(method, why, power, how)
+
+
+def of_means(asked: PowerAsked, known: Difference, clusters: Clusters | None) -> Test:
+    """Test the mean of differences."""
+    units_of, alpha = clusters or ALONE, 1 - asked.level
+    deviation = known.deviation * math.sqrt(units_of.design_effect)
+
+    def power(units: int) -> float:
+        return t_power(known.value, deviation, units_of.rows(units), units_of.degrees(units, 1), alpha)
+
+    how = "closed form: the noncentral t law, for normal differences"
+    return Test(*asked.chosen(T()), power, how)
+
+
+def of_smooth(asked: PowerAsked, known: Difference, clusters: Clusters | None, *, area: bool) -> Test:
+    """Test the difference of a smooth metric, such as the whole area under a ROC curve."""
+    d, s, alpha, units_of = known.value, known.deviation, 1 - asked.level, clusters or ALONE
+    method, why = asked.chosen(DeLongDifference() if area and clusters is None else Delta())
+    rows = normal_size(d, s, s, asked.power, alpha) * units_of.design_effect / units_of.size
+    how, least = "with the variance that the method estimates", max(2, math.floor(rows))
+    if clusters is not None:
+
+        def of_clusters(units: int) -> float:
+            deviation = s * math.sqrt(clusters.design_effect)
+            return t_power(d, deviation, clusters.rows(units), clusters.degrees(units, 0), alpha)
+
+        return Test(method, why, of_clusters, f"approximation by the noncentral t law of the clusters, {how}", least)
+    if known.areas is not None and asked.method == "auto" and least <= MOST_STUDIED:
+        assert known.prevalence is not None
+        studied = AreaPower(*known.areas, known.prevalence, asked.level, STUDIES)
+        how = f"simulation of {STUDIES:,} studies of normal scores, as many of them positive as expected"
+        return Test(DeLongDifference(use_t=True), TAKEN, functools.cache(studied), how, least, max(1, least // FINE))
+    return Test(method, why, lambda n: normal_power(d, s, s, n, alpha), f"normal approximation, {how}", least)
