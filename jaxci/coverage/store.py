@@ -112,7 +112,7 @@ def digest(value: Any) -> str:
 class DamagedFile(ValueError):
     """A file of a folder that is not what it should be."""
 
-    def __init__(self, path: Path, why: str, how: str = "delete it, or run the study again (recompute=True, --recompute)"):
+    def __init__(self, path: Path, why: str, how: str = "delete it, or run it again (recompute=True, --recompute)"):
         super().__init__(f"{path} {why}: {how}")
 
 
