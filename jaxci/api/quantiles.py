@@ -88,7 +88,7 @@ def quantile_interval(
         - "interpolated": between order statistics (Nyblom 1992), approximate;
         - "asymptotic": order statistics at normal ranks (eq. 10);
         - "semiparametric": the bootstrap of Hutson (2002), in closed form, for every n; where no exact
-          interval exists, 95% intervals covered 80 to 96%, and less far in the tails: a warning says how much;
+          interval exists, 95% intervals covered 70 to 96%, and less far in the tails: a warning says how much;
         - "semiparametric_resampled": the same with ``n_resamples`` drawn resamples;
         - "harrell_davis": percentile bootstrap of the Harrell-Davis estimator;
         - "noncentral_t": exact for normal values;

@@ -20,12 +20,12 @@ from jaxci.records import record, static
 from jaxci.special import namespace
 
 MEASURED = {
-    0.90: ((0.1, 2, 79), (0.5, 50, 94), (math.inf, 71, 91)),
-    0.95: ((0.1, 5, 90), (0.5, 78, 97), (math.inf, 80, 96)),
-    0.99: ((0.1, 19, 100), (0.5, 88, 99), (math.inf, 86, 99)),
+    0.90: ((0.1, 2, 78), (0.5, 37, 95), (math.inf, 58, 92)),
+    0.95: ((0.1, 3, 89), (0.5, 57, 98), (math.inf, 70, 96)),
+    0.99: ((0.1, 11, 100), (0.5, 70, 99), (math.inf, 76, 99)),
 }
 """By level: least and greatest coverage (%) of two-sided intervals, closed form, at sample sizes of 2 to 50 that
-are too small for a pair of order statistics, where up to so many values are expected beyond the quantile. Six laws,
+are too small for a pair of order statistics, where up to so many values are expected beyond the quantile. Nine laws,
 ``benchmarks/quantile_few_runs.py``."""
 
 
