@@ -85,7 +85,7 @@ def test_surgical_actions(surgery):
         },
     )
     assert table.n == len(truth)
-    assert table["accuracy"].method == "wilson"
+    assert table["accuracy"].method == "mid_p"
     assert width(table["accuracy"]) < 0.03
 
 
