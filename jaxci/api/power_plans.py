@@ -40,8 +40,6 @@ from jaxci.statistics.paired import Paired, PairedTable, paired_difference
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import is_mean
 
-AHEAD = 100
-"""Larger numbers of cases at which a power that moves in steps must also be reached."""
 FEW = 10
 """Clusters (of like size, or as many as tell as much) below which a power is said to be a rough one."""
 INDEPENDENT = "no {} was given: {} is assumed, which two models on the same cases seldom show, so fewer cases may do"
@@ -110,7 +108,7 @@ def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan
         return found >= asked.power * (1 - ROUNDING)
 
     most = max(2, math.floor(MOST / units_of.size))
-    steps = smallest(meets, -(-test.least // test.step), -(-most // test.step), AHEAD if test.step == 1 else 0)
+    steps = smallest(meets, -(-test.least // test.step), -(-most // test.step), test.ahead)
     if steps is None:
         raise ValueError(f"power = {asked.power:g} needs more than {MOST:,} cases of {asked.name}")
     units, how, remarks = steps * test.step, test.how, known.remarks

@@ -29,6 +29,8 @@ MOST_STUDIED = 10_000
 """Rows of a study up to which that is done."""
 FINE = 100
 """Parts of the number of rows by which that is then told."""
+AHEAD = 100
+"""Larger numbers of cases at which a power that moves in steps must also be reached."""
 ALONE = Clusters.equal(0.0, 1)
 """Of rows that are independent."""
 
@@ -116,7 +118,7 @@ class Difference:
 class Test(NamedTuple):
     """A method, why it is planned for, its power by the number of units, and how that is found.
 
-    What is planned is a multiple of ``step``, from ``least`` on.
+    What is planned is a multiple of ``step``, from ``least`` on; the power is also reached by ``ahead`` more.
     """
 
     method: Method
@@ -125,6 +127,7 @@ class Test(NamedTuple):
     how: str
     least: int = 2
     step: int = 1
+    ahead: int = AHEAD
 
 
 def of_shares(asked: PowerAsked, known: Difference, clusters: Clusters | None) -> Test:
@@ -174,7 +177,16 @@ def of_smooth(asked: PowerAsked, known: Difference, clusters: Clusters | None, *
         return Test(method, why, of_clusters, f"approximation by the noncentral t law of the clusters, {how}", least)
     if known.areas is not None and asked.method == "auto" and least <= MOST_STUDIED:
         assert known.prevalence is not None
-        studied = AreaPower(*known.areas, known.prevalence, asked.level, STUDIES)
-        how = f"simulation of {STUDIES:,} studies of normal scores, as many of them positive as expected"
-        return Test(DeLongDifference(use_t=True), TAKEN, functools.cache(studied), how, least, max(1, least // FINE))
+        a, b, correlation = known.areas
+        studied = AreaPower(max(a, b), min(a, b), correlation, known.prevalence, asked.level, STUDIES)
+        of_rarer = round(1 / (2 * min(known.prevalence, 1 - known.prevalence)))  # rows that bring half of one
+
+        @functools.cache
+        def of_areas(n: int) -> float:
+            return studied(n) if n <= MOST_STUDIED else normal_power(d, s, s, n, alpha)
+
+        how = f"simulation of {STUDIES:,} studies of normal scores, as many of them positive as expected, so that the "
+        how += f"power has a standard error of up to {0.5 / math.sqrt(STUDIES):.3f}"
+        step = min(max(1, least // FINE, of_rarer), MOST_STUDIED // FINE)
+        return Test(DeLongDifference(use_t=True), TAKEN, of_areas, how, least, step, ahead=0)
     return Test(method, why, lambda n: normal_power(d, s, s, n, alpha), f"normal approximation, {how}", least)

@@ -5,6 +5,7 @@ Closed forms where there are any, sums over possible counts where there are not;
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -86,6 +87,36 @@ def t_width_assurance(expected: float, width: float, degrees: float) -> float:
     return float(scipy.stats.chi2.cdf(degrees * ratio**2, degrees))
 
 
+class Widths:
+    """Widths of intervals for a proportion, or what increases with it: those of a pair of counts are computed once."""
+
+    def __init__(self, statistic: TableStatistic, method: ProportionMethod, tails: Tails) -> None:
+        self.statistic, self.method, self.tails = statistic, method, tails
+        self.known = np.empty(0, np.int64), np.empty(0)
+
+    def of(self, counts: np.ndarray, trials: np.ndarray) -> np.ndarray:
+        """Return the widths (m,) for ``counts`` (m,) among ``trials`` (m,)."""
+        keys, place = np.unique(trials.astype(np.int64) * 2**31 + counts.astype(np.int64), return_inverse=True)
+        known, widths = self.known
+        at = np.minimum(np.searchsorted(known, keys), max(len(known) - 1, 0))
+        fresh = known[at] != keys if len(known) else np.ones(len(keys), bool)
+        if fresh.any():
+            found = self._computed(*(x.astype(float) for x in (keys[fresh] % 2**31, keys[fresh] // 2**31)))
+            known, widths = np.concatenate([known, keys[fresh]]), np.concatenate([widths, found])
+            order = np.argsort(known)
+            known, widths = self.known = known[order], widths[order]
+        return widths[np.searchsorted(known, keys)][place]
+
+    def _computed(self, counts: np.ndarray, trials: np.ndarray) -> np.ndarray:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ends = self.method.from_counts(counts, trials, self.tails)
+            low, high = (self.statistic.of_share(np.clip(end, 0.0, 1.0))[0] for end in ends)
+        return np.asarray(high - low)
+
+
+_widths_of = functools.lru_cache(maxsize=16)(Widths)
+
+
 class ShareLaw(NamedTuple):
     """A proportion among the rows of a law: every row is a trial with one probability, a trial a success with another.
 
@@ -111,11 +142,9 @@ class ShareLaw(NamedTuple):
         return _posterior(self.seen * self.trial, self.success)
 
     def _widths(self, method: ProportionMethod, counts: np.ndarray, trials: np.ndarray, tails: Tails) -> np.ndarray:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ends = method.from_counts(counts, trials, tails)
-            low, high = (self.statistic.of_share(np.clip(end, 0.0, 1.0))[0] for end in ends)
+        found = _widths_of(self.statistic, method, tails).of(counts, trials)
         certain = self.success in (0.0, 1.0)
-        return np.where((high == low) & (not certain), UNKNOWN, high - low)
+        return np.where((found == 0) & (not certain), UNKNOWN, found)
 
     def width(self, method: ProportionMethod, n: int, tails: Tails) -> float:
         """Return the width of the interval where n rows hold as many trials and successes as expected.
