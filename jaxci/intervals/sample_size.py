@@ -173,7 +173,7 @@ class ShareLaw(NamedTuple):
             middle, beside = law.mean(), SPREAD * law.std() + 2
             counts = np.arange(max(0, math.floor(middle - beside)), min(n, math.ceil(middle + beside)) + 1.0)
             met = self._widths(method, counts, np.full(len(counts), float(n)), tails) <= width * (1 + ROUNDING)
-            return float(law.pmf(counts) @ met)
+            return min(float(law.pmf(counts) @ met), 1.0)
         if self.seen is None:
             success = np.full(1, self.success)
             trials, mass = _binomial(n, self.trial)
@@ -192,7 +192,7 @@ class ShareLaw(NamedTuple):
         possible = (counts >= 0) & (counts <= trials)
         success, trials, mass = (np.broadcast_to(x, counts.shape)[possible] for x in (success, trials, mass))
         met = self._widths(method, counts[possible], trials, tails) <= width * (1 + ROUNDING)
-        return float(np.sum(mass * scipy.stats.binom.pmf(counts[possible], trials, success) * met))
+        return min(float(np.sum(mass * scipy.stats.binom.pmf(counts[possible], trials, success) * met)), 1.0)
 
     def _drawn(self, n: int, seen: int) -> tuple[np.ndarray, np.ndarray]:
         """Return probabilities of a success, and numbers of trials among n rows, at points spread over their laws."""
