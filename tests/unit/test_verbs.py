@@ -854,10 +854,10 @@ LONG = np.random.default_rng(3).gamma(2.0, size=400)
 @pytest.mark.parametrize(
     ("statistic", "data", "method", "reason"),
     [
-        ("accuracy", (Y, A), "wilson", "proportion"),
-        ("error_rate", (Y, A), "wilson", "proportion"),
-        ("recall", (Y, A), "wilson", "proportion"),
-        ("f1_micro", (Y3, A3), "wilson", "proportion"),
+        ("accuracy", (Y, A), "mid_p", "proportion"),
+        ("error_rate", (Y, A), "mid_p", "proportion"),
+        ("recall", (Y, A), "mid_p", "proportion"),
+        ("f1_micro", (Y3, A3), "mid_p", "proportion"),
         ("roc_auc", (Y, SCORE_A), "proper_bayesian", "in the rarest class"),
         ("roc_auc", (np.tile(Y, 30), np.tile(SCORE_A, 30)), "delong_logit", "AUC"),
         ("mean", (X[:30],), "t", "mean with n < 50"),
@@ -877,7 +877,7 @@ LONG = np.random.default_rng(3).gamma(2.0, size=400)
         ("f1_macro", (Y3, A3), "proper_bayesian", "table"),
         ("roc_auc_ovr", (Y3, SCORE3), "proper_bayesian", "in the rarest class"),
         ("average_precision_macro", (np.tile(Y3, 30), np.tile(SCORE3, (30, 1))), "percentile", "100 or more"),
-        ("f1", (Y, A), "wilson", "the proportion TP / (TP + FP + FN)"),
+        ("f1", (Y, A), "mid_p", "the proportion TP / (TP + FP + FN)"),
         ("balanced_accuracy", (Y, A), "proper_bayesian", "not seen"),
         ("matthews_corrcoef", (Y, A), "proper_bayesian", "not seen"),
         ("r2", (TARGET, CLOSE), KurtosisT(scale="log_complement"), "influence, on the scale 'log_complement'"),
