@@ -72,7 +72,9 @@ def quantile(
                     rng=seed,
                 )
             except ValueError as error:
-                raise ValueError(f"{error}; rows are those where {by} is {name}" if by else str(error)) from None
+                if not by:
+                    raise
+                raise ValueError(f"{error}; rows are those where {by} is {name}") from None
             seed = found[name].rng if seed is None else seed  # one for all, which is shown
     if plot is not None:
         from jaxci.plots.quantiles import interval_bars
