@@ -66,7 +66,7 @@ def plan(
     width : float, optional
         Wanted width of the interval, low to high.
     difference : float, optional
-        Difference of two models to be seen; that of ``expected`` by default.
+        Difference a - b of two models to be seen; that of ``expected`` by default.
     power : float, optional
         Probability with which the interval of the difference is to exclude 0.
     assurance : float, optional

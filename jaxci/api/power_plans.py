@@ -18,6 +18,7 @@ from jaxci.api.readers.samples import check_n
 from jaxci.api.width_plans import MOST, pilot_remark
 from jaxci.checks import check_number, shown
 from jaxci.distributions import Cells
+from jaxci.inference.design import row_influence
 from jaxci.inference.engine import comparison
 from jaxci.inference.randomness import randomness
 from jaxci.inference.request import Request
@@ -263,16 +264,24 @@ def _of_pilot(asked: PowerAsked, given: Mapping[str, Any]) -> tuple[Statistic, D
             f"difference must not exceed the share of rows on which the pilot models differ, {known.discordant:g}; "
             f"got {d:g}"
         )
-    described = f"as in {sample.n} pilot rows"
+    low, high = _interval(asked, paired, sample, layout).confidence_interval
+    rows = None
+    if is_mean(paired) and clusters is None:
+        with jax.enable_x64(True):
+            rows = row_influence(paired, sample)
+        if high < 0 < d or d < 0 < low:
+            other = f"the difference a - b is {known.value:.3g} in the pilot, and {d:g} is planned for"
+            remarks = (*remarks, f"{other}: with the other model ahead, differences are skewed to the other side")
     return statistic, dataclasses.replace(
         known,
         value=d,
-        described=described,
+        described=f"as in {sample.n} pilot rows",
         prevalence=prevalence,
         clusters=clusters,
         remarks=remarks,
         pilot=Pilot(sample, layout),
-        ends=_interval(asked, paired, sample, layout).confidence_interval,
+        rows=rows,
+        ends=(low, high),
     )
 
 

@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from jaxci.api.readers.expected import Clusters, Pilot
 from jaxci.checks import shown
 from jaxci.intervals.auc_difference import DeLongDifference
@@ -15,6 +17,8 @@ from jaxci.intervals.auc_power import AreaPower
 from jaxci.intervals.base import Method
 from jaxci.intervals.clustered_proportion import TangoCluster
 from jaxci.intervals.delta import Delta
+from jaxci.intervals.kurtosis import KurtosisT
+from jaxci.intervals.mean_power import MeanPower
 from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion_difference import Newcombe, Tango
 from jaxci.intervals.registry import difference_by_name
@@ -29,6 +33,7 @@ MOST_STUDIED = 10_000
 """Rows of a study up to which that is done."""
 FINE = 100
 """Parts of the number of rows by which that is then told."""
+ROUGHLY = f"so that the power has a standard error of up to {0.5 / math.sqrt(STUDIES):.3f}"
 AHEAD = 100
 """Larger numbers of cases at which a power that moves in steps must also be reached."""
 ALONE = Clusters.equal(0.0, 1)
@@ -100,6 +105,8 @@ class Difference:
         Of the interval of the difference in pilot data.
     areas : tuple of float or None
         Areas of two models, and the correlation of their scores within a class.
+    rows : array or None
+        What the means of two models differ by in the rows of pilot data.
     """
 
     value: float
@@ -113,6 +120,7 @@ class Difference:
     pilot: Pilot | None = None
     ends: tuple[float, float] = (math.nan, math.nan)
     areas: tuple[float, float, float] | None = None
+    rows: np.ndarray | None = None
 
 
 class Test(NamedTuple):
@@ -152,14 +160,21 @@ def of_shares(asked: PowerAsked, known: Difference, clusters: Clusters | None) -
 
 def of_means(asked: PowerAsked, known: Difference, clusters: Clusters | None) -> Test:
     """Test the mean of differences."""
-    units_of, alpha = clusters or ALONE, 1 - asked.level
+    d, units_of, alpha = known.value, clusters or ALONE, 1 - asked.level
     deviation = known.deviation * math.sqrt(units_of.design_effect)
 
-    def power(units: int) -> float:
-        return t_power(known.value, deviation, units_of.rows(units), units_of.degrees(units, 1), alpha)
+    def by_student(units: int) -> float:
+        return t_power(d, deviation, units_of.rows(units), units_of.degrees(units, 1), alpha)
 
-    how = "closed form: the noncentral t law, for normal differences"
-    return Test(*asked.chosen(T()), power, how)
+    by_law = "closed form: the noncentral t law, for normal differences"
+    if clusters is not None or asked.method != "auto":
+        return Test(*asked.chosen(T()), by_student, by_law)
+    if normal_size(d, deviation, deviation, asked.power, alpha) > MOST_STUDIED:
+        return Test(KurtosisT(skewed=True), TAKEN, by_student, f"{by_law}, which hardly matters for so many")
+    power = functools.cache(MeanPower(d, deviation, known.rows, asked.level, STUDIES))
+    whose = "normal differences" if known.rows is None else "differences as in the pilot"
+    how = f"simulation of {STUDIES:,} studies of {whose}, {ROUGHLY}"
+    return Test(KurtosisT(skewed=True), TAKEN, power, how, ahead=0)
 
 
 def of_smooth(asked: PowerAsked, known: Difference, clusters: Clusters | None, *, area: bool) -> Test:
@@ -185,8 +200,7 @@ def of_smooth(asked: PowerAsked, known: Difference, clusters: Clusters | None, *
         def of_areas(n: int) -> float:
             return studied(n) if n <= MOST_STUDIED else normal_power(d, s, s, n, alpha)
 
-        how = f"simulation of {STUDIES:,} studies of normal scores, as many of them positive as expected, so that the "
-        how += f"power has a standard error of up to {0.5 / math.sqrt(STUDIES):.3f}"
+        how = f"simulation of {STUDIES:,} studies of normal scores, as many of them positive as expected, {ROUGHLY}"
         step = min(max(1, least // FINE, of_rarer), MOST_STUDIED // FINE)
         return Test(DeLongDifference(use_t=True), TAKEN, of_areas, how, least, step, ahead=0)
     return Test(method, why, lambda n: normal_power(d, s, s, n, alpha), f"normal approximation, {how}", least)

@@ -169,14 +169,14 @@ def proportion_interval(
     clipped = np.clip((low, high), 0, 1)
     if np.any(clipped != (low, high)):
         warnings.warn(
-            f"the {asked.name!r} interval left [0, 1] and was clipped; method='wilson' never leaves it",
+            f"the {asked.name!r} interval left [0, 1] and was clipped; method='mid_p' never leaves it",
             JaxciWarning,
             stacklevel=2,
         )
         low, high = clipped
     if np.any(low == high):
         text = f"the {asked.name!r} interval has no width at 0 or nobs successes"
-        hint = "" if asked.name == "wilson" else "; method='wilson' has"
+        hint = "; method='mid_p' has"
         warnings.warn(text + hint, JaxciWarning, stacklevel=2)
     settled = [value if np.ndim(value) else float(value) for value in (low, high, x, n)]
     return ProportionInterval(settled[0], settled[1], settled[2], settled[3], asked, level, alternative)

@@ -72,7 +72,7 @@ def _exact(counts: np.ndarray, n: int, sides: Tails, endpoints: str) -> tuple[np
 def proportion_coverage(
     p: float | np.ndarray,
     n: int,
-    method: str | Method = "wilson",
+    method: str | Method = "mid_p",
     confidence_level: float = 0.95,
     n_resamples: int | None = None,
 ) -> np.ndarray:

@@ -146,7 +146,7 @@ class ProportionMethod(Method):
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say that the interval has no width."""
         if np.any(bounds.low == bounds.high):
-            return (f"the {self.name!r} interval has no width at 0 or n successes; use method='wilson'",)
+            return (f"the {self.name!r} interval has no width at 0 or n successes; use method='mid_p'",)
         return ()
 
 

@@ -381,7 +381,7 @@ def test_no_width_is_remarked(method, statistic, word):
 
 def test_no_width_of_wald_is_remarked():
     _, remarks = proportion.Wald().interval(Evidence(ACCURACY, 1.0, 5, count=5, nobs=5), TWO)
-    assert "method='wilson'" in remarks[0]
+    assert "method='mid_p'" in remarks[0]
 
 
 def test_welch_by_hand():

@@ -15,6 +15,8 @@ from jaxci.coverage.widths import Widths
 from jaxci.distributions import Cells, GaussianClasses
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import tails
+from jaxci.intervals.kurtosis import KurtosisT
+from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.registry import method_by_name
 from jaxci.intervals.sample_size import (
@@ -289,7 +291,8 @@ def test_powers_of_students_test_are_those_of_statsmodels():
         ours = t_power(effect * 2.0, 2.0, n, n - 1, 0.05)
         assert ours == pytest.approx(power.TTestPower().power(effect, n, 0.05), rel=1e-8)
     wanted = power.TTestPower().solve_power(0.3, power=0.8, alpha=0.05)
-    assert jaxci.plan("mean", expected={"sd": 0.1}, difference=0.03, power=0.8).n == math.ceil(wanted)
+    found = jaxci.plan("mean", expected={"sd": 0.1}, difference=0.03, power=0.8, method="t")
+    assert (found.n, found.method) == (math.ceil(wanted), T())
 
 
 def test_normal_powers_are_those_of_statsmodels():
@@ -393,6 +396,38 @@ def test_a_power_of_areas_is_that_of_the_interval_that_compare_takes(expected, n
         scores = one + a * y, rho * one + math.sqrt(1 - rho**2) * other + b * y
         low, high = jaxci.compare("roc_auc", y, *scores).confidence_interval
         shown += low > 0 or high < 0
+    assert shown / 400 == pytest.approx(found.reached_power, abs=5 * math.sqrt(0.16 / 400 + 0.16 / 1000))
+
+
+SKEWED = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "lognormal": lambda rng, n: np.exp(rng.normal(size=n)) - math.exp(0.5),
+    "lognormal, away": lambda rng, n: math.exp(0.5) - np.exp(rng.normal(size=n)),
+    "one in ten": lambda rng, n: np.where(rng.random(n) < 0.1, rng.normal(size=n), 0.0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize(("law", "times"), zip(SKEWED, (1.01, 0.7, 2.5, 1.7), strict=True))
+def test_a_power_of_means_is_that_of_the_interval_that_compare_takes(law, times):
+    """Student's law of normal differences plans ``times`` fewer or more cases."""
+    rng = np.random.default_rng(1)
+    drawn = SKEWED[law](rng, 2_000)
+    drawn = drawn - drawn.mean()
+    expected = {"prediction_a": drawn, "prediction_b": np.zeros(2_000)} if law != "normal" else {"sd": drawn.std()}
+    d = 0.4 * drawn.std()
+    found = jaxci.plan("mean", expected=expected, difference=d, power=0.8)
+    by_student = jaxci.plan("mean", expected=expected, difference=d, power=0.8, method="t")
+    assert found.method == KurtosisT(skewed=True)
+    assert found.n / by_student.n > times if times > 1 else found.n / by_student.n < 1
+    shown = 0
+    for _ in range(400):
+        values = d + (rng.normal(size=found.n) * drawn.std() if law == "normal" else rng.choice(drawn, size=found.n))
+        compared = jaxci.compare("mean", None, values, np.zeros(found.n))
+        assert compared.method == found.method
+        shown += compared.confidence_interval.low > 0
     assert shown / 400 == pytest.approx(found.reached_power, abs=5 * math.sqrt(0.16 / 400 + 0.16 / 1000))
 
 
@@ -555,7 +590,7 @@ def test_pilot_predictions_of_two_models():
     assert found.n == jaxci.plan("accuracy", expected=expected, power=0.8).n
     deviation = np.std(1.0 * (a == y) - (b == y))
     as_values = {"prediction_a": 1.0 * (a == y), "prediction_b": 1.0 * (b == y)}
-    by_t = jaxci.plan("mean", expected=as_values, power=0.8)
+    by_t = jaxci.plan("mean", expected=as_values, power=0.8, method="t")
     wanted = normal_size(only_a - only_b, deviation, deviation, 0.8, 0.05)
     assert by_t.n == pytest.approx(wanted, rel=0.02)
     assert "there may be none, which no number of cases shows; difference= plans" in found.warnings[-1]
