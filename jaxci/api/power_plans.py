@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
+import numpy as np
 
 from jaxci.api.planning_results import Plan, Tried
 from jaxci.api.power_tests import ALONE, Difference, PowerAsked, of_means, of_shares, of_smooth
@@ -24,6 +25,7 @@ from jaxci.inference.randomness import randomness
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.auc_difference import DeLongDifference
+from jaxci.intervals.auc_power import BinormalScores, PilotScores
 from jaxci.intervals.base import Method
 from jaxci.intervals.capabilities import is_share_difference, is_whole_auc
 from jaxci.intervals.clustered_proportion import TangoCluster
@@ -211,7 +213,9 @@ def _of_areas(asked: PowerAsked, given: Mapping[str, Any]) -> Difference:
     of_a, of_b, both = binormal_auc_variances(a, b, correlation)
     deviation = math.sqrt((of_a + of_b - 2 * both) * (1 / prevalence + 1 / (1 - prevalence)))
     described = f"a = {a:g}, b = {b:g}, correlation {correlation:g}, prevalence {prevalence:g}"
-    return Difference(d, described, deviation, prevalence=prevalence, remarks=remarks, areas=(a, b, correlation))
+    return Difference(
+        d, described, deviation, prevalence=prevalence, remarks=remarks, scores=BinormalScores(a, b, correlation)
+    )
 
 
 def _of_means(asked: PowerAsked, given: Mapping[str, Any]) -> Difference:
@@ -265,7 +269,10 @@ def _of_pilot(asked: PowerAsked, given: Mapping[str, Any]) -> tuple[Statistic, D
             f"got {d:g}"
         )
     low, high = _interval(asked, paired, sample, layout).confidence_interval
-    rows = None
+    rows = scores = None
+    if is_whole_auc(statistic) and clusters is None and asked.difference is None:
+        assert sample.other is not None
+        scores = PilotScores(sample.y_true, np.stack([sample.y_score, sample.other.y_score]))
     if is_mean(paired) and clusters is None:
         with jax.enable_x64(True):
             rows = row_influence(paired, sample)
@@ -281,6 +288,7 @@ def _of_pilot(asked: PowerAsked, given: Mapping[str, Any]) -> tuple[Statistic, D
         remarks=remarks,
         pilot=Pilot(sample, layout),
         rows=rows,
+        scores=scores,
         ends=(low, high),
     )
 

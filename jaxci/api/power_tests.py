@@ -13,7 +13,7 @@ import numpy as np
 from jaxci.api.readers.expected import Clusters, Pilot
 from jaxci.checks import shown
 from jaxci.intervals.auc_difference import DeLongDifference
-from jaxci.intervals.auc_power import AreaPower
+from jaxci.intervals.auc_power import AreaPower, Scores
 from jaxci.intervals.base import Method
 from jaxci.intervals.clustered_proportion import TangoCluster
 from jaxci.intervals.delta import Delta
@@ -103,8 +103,8 @@ class Difference:
     pilot : Pilot or None
     ends : tuple of float
         Of the interval of the difference in pilot data.
-    areas : tuple of float or None
-        Areas of two models, and the correlation of their scores within a class.
+    scores : Scores or None
+        Those of two models, of which areas are compared.
     rows : array or None
         What the means of two models differ by in the rows of pilot data.
     """
@@ -119,7 +119,7 @@ class Difference:
     remarks: tuple[str, ...] = ()
     pilot: Pilot | None = None
     ends: tuple[float, float] = (math.nan, math.nan)
-    areas: tuple[float, float, float] | None = None
+    scores: Scores | None = None
     rows: np.ndarray | None = None
 
 
@@ -190,17 +190,17 @@ def of_smooth(asked: PowerAsked, known: Difference, clusters: Clusters | None, *
             return t_power(d, deviation, clusters.rows(units), clusters.degrees(units, 0), alpha)
 
         return Test(method, why, of_clusters, f"approximation by the noncentral t law of the clusters, {how}", least)
-    if known.areas is not None and asked.method == "auto" and least <= MOST_STUDIED:
+    if known.scores is not None and asked.method == "auto" and least <= MOST_STUDIED:
         assert known.prevalence is not None
-        a, b, correlation = known.areas
-        studied = AreaPower(max(a, b), min(a, b), correlation, known.prevalence, asked.level, STUDIES)
+        studied = AreaPower(known.scores, known.prevalence, asked.level, STUDIES)
         of_rarer = round(1 / (2 * min(known.prevalence, 1 - known.prevalence)))  # rows that bring half of one
 
         @functools.cache
         def of_areas(n: int) -> float:
             return studied(n) if n <= MOST_STUDIED else normal_power(d, s, s, n, alpha)
 
-        how = f"simulation of {STUDIES:,} studies of normal scores, as many of them positive as expected, {ROUGHLY}"
+        whose = "normal scores" if known.pilot is None else "scores as in the pilot"
+        how = f"simulation of {STUDIES:,} studies of {whose}, as many of them positive as expected, {ROUGHLY}"
         step = min(max(1, least // FINE, of_rarer), MOST_STUDIED // FINE)
         return Test(DeLongDifference(use_t=True), TAKEN, of_areas, how, least, step, ahead=0)
     return Test(method, why, lambda n: normal_power(d, s, s, n, alpha), f"normal approximation, {how}", least)

@@ -431,6 +431,27 @@ def test_a_power_of_means_is_that_of_the_interval_that_compare_takes(law, times)
     assert shown / 400 == pytest.approx(found.reached_power, abs=5 * math.sqrt(0.16 / 400 + 0.16 / 1000))
 
 
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_a_power_of_areas_from_a_pilot_with_ties_is_that_of_compare():
+    rng = np.random.default_rng(0)
+    y = (rng.random(3_000) < 0.05).astype(int)
+    one, other = rng.normal(size=(2, 3_000))
+    a = np.round(2 * (one + math.sqrt(2) * stats.norm.ppf(0.9) * y)) / 2
+    b = np.round(2 * (0.9 * one + math.sqrt(0.19) * other + math.sqrt(2) * stats.norm.ppf(0.8) * y)) / 2
+    expected = {"y_true": y, "prediction_a": a, "prediction_b": b}
+    found = jaxci.plan("roc_auc", expected=expected, power=0.8)
+    assert (found.method, found.reason) == (DeLongDifference(use_t=True), "what compare takes")
+    assert found.n > 1.05 * jaxci.plan("roc_auc", expected=expected, power=0.8, method="delong").n
+    shown = 0
+    for _ in range(400):
+        sizes = (found.positives, 1), (found.n - found.positives, 0)
+        rows = np.concatenate([rng.choice(np.flatnonzero(y == code), size) for size, code in sizes])
+        shown += jaxci.compare("roc_auc", y[rows], a[rows], b[rows]).confidence_interval.low > 0
+    assert shown / 400 == pytest.approx(found.reached_power, abs=5 * math.sqrt(0.16 / 400 + 0.16 / 1000))
+
+
 def test_a_difference_of_shares():
     found = jaxci.plan("accuracy", expected=PAIR, power=0.8)
     assert found.n == jaxci.plan("accuracy", expected={"discordant": 0.09}, difference=0.03, power=0.8).n
