@@ -67,7 +67,7 @@ def row_values(name: str, statistic: MeanStatistic | QuantileStatistic, sample: 
         If one of them is not finite, or too large for sums of squares.
     """
     with np.errstate(over="ignore"):
-        read = statistic.row_values if isinstance(statistic, MeanStatistic) else statistic.ordered_values
+        read = statistic.averaged_values if isinstance(statistic, MeanStatistic) else statistic.ordered_values
         found = np.asarray(read(sample), np.float64)
     if not np.isfinite(found).all():
         first = int(np.argmin(np.isfinite(found)))

@@ -148,7 +148,7 @@ def bounds_of(judged: Judged, evidence: Sequence[tuple[Evidence, Variants]]) -> 
     A share of no rows could be anything: the whole range, as for one data set (:mod:`jaxci.inference.engine`).
     """
     mine, variants = evidence[judged.number]
-    found = judged.method.bounds(variants.given_to(judged.method, mine), judged.tails, judged.critical)
+    found = judged.method.checked_bounds(variants.given_to(judged.method, mine), judged.tails, judged.critical)
     xp, (bottom, top) = mine.xp, mine.statistic.bounds
     missing = xp.isnan(mine.estimate) | xp.isnan(found.low) | xp.isnan(found.high)
     low, high = (xp.where(missing, xp.nan, xp.clip(end, bottom, top)) for end in found)

@@ -108,7 +108,7 @@ def law_of_rows(statistic: Statistic, sample: Sample) -> Distribution:
         sample = dataclasses.replace(sample, values=values)
     if sample.values is not None:
         if is_mean_of_values(statistic):
-            return AdaptiveKDE.like(statistic.row_values(sample), statistic.bounds)
+            return AdaptiveKDE.like(statistic.averaged_values(sample), statistic.bounds)
         return AdaptiveKDE.like(sample.values)
     if statistic.task == "regression":
         return EmpiricalTargets(sample.y_true, sample.y_pred)

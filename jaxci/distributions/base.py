@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.checks import shown
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
@@ -211,6 +212,11 @@ def observations(distribution: Distribution, draws: Mapping[str, Any], derives: 
     derived from scores (:func:`predictions`) where these are drawn without them and, for two
     classes, lie between 0 and 1: where ``derives``, if given, which a traced distribution cannot tell.
     """
+    needed = ("columns",) if distribution.kind == "columns" else COLUMNS[distribution.kind]
+    if not isinstance(draws, Mapping) or not all(name in draws for name in needed):
+        got = ", ".join(map(repr, draws)) if isinstance(draws, Mapping) else shown(draws)
+        what = f"a dict with {' and '.join(map(repr, needed))}, as its kind is {distribution.kind!r}"
+        raise ValueError(f"draws of {distribution.label} must be {what}; got {got}")
     found = dict(draws)
     for name in COLUMNS["targets"] if distribution.kind == "targets" else ("values", "y_score"):
         if name in found:

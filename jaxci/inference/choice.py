@@ -348,7 +348,7 @@ def _as_of_means(found: Choice, statistic: Statistic, layout: Layout, sample: Sa
     whole = layout.units is None or layout.counts is not None or found.remark is not None
     if whole or found.standing is None or statistic.task != "values" or not isinstance(statistic, MeanStatistic):
         return found
-    rows = np.stack([statistic.row_values(sample), np.ones(layout.n)], axis=1)
+    rows = np.stack([statistic.averaged_values(sample), np.ones(layout.n)], axis=1)
     totals, sizes = layout.sum_rows(rows, layout.n_units).T
     features = features_of_rows(statistic, Sample(values=totals / sizes))
     name = name_on_cards(statistic, cards().names)

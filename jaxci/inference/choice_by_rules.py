@@ -206,7 +206,12 @@ def _of_many_classes(statistic: Statistic, layout: Layout, sample: Sample, *, en
     if not features_of_rows(statistic, sample).errors >= FEW_WRONG:
         return None
     why = f"a metric of {sample.n_classes} classes, more than on the cards, which pseudo-rows would shift: BCa"
-    return Choice(BCa(), why, remark=few_in_many_classes(sample, layout.n))
+    method = BCa(clean_classes=True)
+    if method.refusal_of_rows(statistic, layout.given) is not None:
+        method = BCa()
+    else:
+        why += ", further out where no row of a class is wrong"
+    return Choice(method, why, remark=few_in_many_classes(sample, layout.n))
 
 
 def of_large_tables(statistic: Statistic, layout: Layout, n_resamples: int, sample: Sample) -> Choice | None:

@@ -64,7 +64,7 @@ def weights_go_with_scores(sample: Sample, weights: np.ndarray) -> bool:
 
 def weights_go_with_values(statistic: MeanStatistic, sample: Sample, weights: np.ndarray) -> int:
     """Return 1 or -1 where ``weights`` (n,) of rows rise or fall with the values averaged, beyond chance; else 0."""
-    return _go_together(np.asarray(statistic.row_values(sample))[: sample.n], weights[: sample.n])
+    return _go_together(np.asarray(statistic.averaged_values(sample))[: sample.n], weights[: sample.n])
 
 
 def _go_together(one: np.ndarray, other: np.ndarray) -> int:
@@ -98,7 +98,7 @@ def strata_are_unlike(statistic: Statistic, sample: Sample, layout: Layout) -> b
         return False
     strata = layout.strata if layout.units is None else layout.strata[layout.units]
     counts = np.ones(len(strata)) if layout.counts is None else layout.counts
-    values, held = np.asarray(statistic.row_values(sample))[: len(strata)], np.bincount(strata, counts)
+    values, held = np.asarray(statistic.averaged_values(sample))[: len(strata)], np.bincount(strata, counts)
     least, most = np.full(len(held), np.inf), np.full(len(held), -np.inf)
     np.minimum.at(least, strata, values)
     np.maximum.at(most, strata, values)

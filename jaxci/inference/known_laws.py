@@ -27,7 +27,7 @@ from jaxci.statistics.summary import MeanStatistic, SecondMoment
 def row_values_of(statistic: Statistic, sample: Sample) -> np.ndarray:
     """Return the values (n,) whose mean the statistic is."""
     assert isinstance(statistic, MeanStatistic)
-    return statistic.row_values(sample)
+    return statistic.averaged_values(sample)
 
 
 def ordered_values_of(entry: Entry, sample: Sample) -> np.ndarray:

@@ -30,7 +30,7 @@ FEW_FOR_A_KIND, MISSING = 30, 0.05
 second as its probability one that makes up 9.5% of all, 1 - .05^(1/30), is missing from 30.
 """
 FEW_FOR_A_RARE_KIND = 60
-"""The same for ranks, which a cluster of wrong ones moves most, and for masks, which may fail altogether: 4.9%."""
+"""The same for ranks, which a cluster of wrong ones moves most, and for masks and regressions, which may fail: 4.9%."""
 FEW_WEIGHTED, NOTABLE, HEAVY = 30, 0.9, 0.1
 """Weighted data get a remark where their effective size is below the first and below the second as a share of the rows,
 and where one row has such a share of the weight.
@@ -130,12 +130,14 @@ def missing_kind(n: int, unit: str = "cluster", least: int = FEW_FOR_A_KIND) -> 
 def missing_kind_remarks(statistic: Statistic, layout: Layout, method: Method, *, plain: bool) -> list[str]:
     """Remark on a kind of cluster that may be missing, and on the method that allows for it, if one does.
 
-    Also on a kind of case, of differences between values by case: those in which one of two models fails. What a method
-    adds to the data stands for such a kind where it is the worst that there can be: means of other values have it near
-    those that were seen. ``plain``: whether resamples, if any, are those of rows one by one.
+    Also on a kind of case, of differences between values by case or errors of regressions: where a model fails. What a
+    method adds to the data stands for such a kind where it is the worst that there can be: means of other values have
+    it near those that were seen. ``plain``: whether resamples, if any, are those of rows one by one.
     """
-    if isinstance(statistic, Paired) and layout.units is None and is_mean_of_values(statistic.statistic):
-        said = missing_kind(layout.n_units, "case")
+    if isinstance(statistic, Paired) and layout.units is None:
+        by_case, errors = is_mean_of_values(statistic.statistic), statistic.smooth and statistic.task == "regression"
+        unit, least = ("case", FEW_FOR_A_KIND) if by_case else ("row", FEW_FOR_A_RARE_KIND)
+        said = missing_kind(layout.n_units, unit, least) if by_case or errors else None
         return [] if said is None else [said]
     least = FEW_FOR_A_RARE_KIND if isinstance(statistic, ScoreRanking) else FEW_FOR_A_KIND
     told = layout.units is not None and not isinstance(statistic, Paired)
@@ -241,7 +243,7 @@ def _of_targets_near_zero(statistic: Statistic, sample: Sample, layout: Layout) 
         return [f"y_true is 0 in {rows}: errors there are divided by 2.2e-16 and decide the mean"]
     if relative is not statistic or not isinstance(statistic, MeanStatistic):
         return []
-    errors, small = np.asarray(statistic.row_values(sample))[: layout.n_rows], np.quantile(sizes, NEAREST)
+    errors, small = np.asarray(statistic.averaged_values(sample))[: layout.n_rows], np.quantile(sizes, NEAREST)
     near = bool(REACH * sizes.min() < np.quantile(sizes, 0.25))
     if not (near and errors[sizes <= small].mean() > RELATIVE * errors.mean()):
         return []

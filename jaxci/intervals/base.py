@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from jaxci.checks import ALTERNATIVES
+from jaxci.checks import ALTERNATIVES, shown
 from jaxci.intervals.pvalues import UNDEFINED, PValue, one_or_two_sided, sign_test, smallest_tail, varies
 from jaxci.records import Named, record, static
 from jaxci.resampling.laws import BootstrapDistribution, Drawn
@@ -393,12 +393,22 @@ class Method(Named, abc.ABC):
         """Whether a one-sided interval of one data set excludes 0."""
         critical = self.critical(evidence.statistic, evidence.n, tails)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            low, high = self.bounds(evidence, tails, critical)
+            low, high = self.checked_bounds(evidence, tails, critical)
         return bool(np.squeeze(low) > 0) if tails.has_lower else bool(np.squeeze(high) < 0)
+
+    def checked_bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
+        """Return the :meth:`bounds`; a method of users may return any pair of arrays (...) over data sets."""
+        found, shape = self.bounds(evidence, tails, critical), np.shape(evidence.estimate)
+        if isinstance(found, Bounds):
+            return found
+        if not (isinstance(found, tuple) and len(found) == 2 and all(np.shape(end) in ((), shape) for end in found)):
+            rule = f"return the low and the high end, arrays of shape {shape} as the estimate is"
+            raise ValueError(f"bounds of method {self.name!r} must {rule}; got {shown(found)}")
+        return Bounds(*found)
 
     def interval(self, evidence: Evidence, tails: Tails) -> tuple[Bounds, tuple[str, ...]]:
         """Return bounds and remarks for one data set on the host."""
         critical = self.critical(evidence.statistic, evidence.n, tails)
         with np.errstate(invalid="ignore", divide="ignore"):
-            bounds = self.bounds(evidence, tails, critical)
+            bounds = self.checked_bounds(evidence, tails, critical)
         return bounds, self.remarks(evidence, bounds)

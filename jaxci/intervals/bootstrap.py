@@ -13,7 +13,9 @@ import numpy as np
 from scipy.special import stdtr
 
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, normal_steps, open_sides
+from jaxci.intervals.capabilities import averages_shares
 from jaxci.intervals.delta import student_steps
+from jaxci.intervals.mover import reaching_past_clean
 from jaxci.records import record, static
 from jaxci.resampling.laws import BootstrapDistribution, Drawn
 from jaxci.special import namespace, ndtr, ndtri
@@ -114,7 +116,7 @@ class BootstrapMethod(Method):
     @property
     def reads_law(self) -> bool:
         """Whether all that is read of the replicates is their distribution."""
-        return self.needs <= {"replicates", "acceleration"}
+        return self.needs <= {"replicates", "acceleration", "shares"}
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Return None: any statistic can be resampled."""
@@ -251,13 +253,37 @@ class BCa(BootstrapMethod):
     ``acceleration`` "influence" uses derivatives where the statistic has them and
     leave-one-out values elsewhere; "jackknife" always leave-one-out values, as SciPy does.
     ``degenerate`` says what a 0/0 acceleration becomes: "bc" (zero, with a remark) or "nan".
+    With ``clean_classes`` the ends of a mean over classes, of rows of equal weight in no clusters, allow for the class
+    whose rows are all right, or all wrong, of which no resample tells otherwise
+    (:func:`~jaxci.intervals.mover.reaching_past_clean`).
+
+    Notes
+    -----
+    Balanced accuracy of 1,000 rows of 15 classes, one of which has 15 rows and recall .85, the others .99: covered .89
+    without ``clean_classes``, .97 with it.
     """
 
     name = "bca"
-    needs = frozenset({"replicates", "acceleration"})
 
     acceleration: str = static(default="influence")
     degenerate: str = static(default="bc")
+    clean_classes: bool = static(default=False)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Replicates and the acceleration, and the shares of classes where these are allowed for."""
+        return frozenset({"replicates", "acceleration"} | ({"shares"} if self.clean_classes else set()))
+
+    def unusable(self, given: frozenset[str]) -> frozenset[str]:
+        """Refuse clusters and weights where clean classes are allowed for."""
+        alike = given & {"groups", "sample_weight"} if self.clean_classes else frozenset()
+        return super().unusable(given) | alike
+
+    def refusal(self, statistic: Statistic) -> str | None:
+        """Refuse what is no mean over classes where clean ones are allowed for."""
+        if self.clean_classes and not averages_shares(statistic):
+            return f"clean_classes=True of {self.name!r} is for means over classes of proportions of rows"
+        return super().refusal(statistic)
 
     @property
     def by_jackknife(self) -> bool:
@@ -266,7 +292,10 @@ class BCa(BootstrapMethod):
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Return quantiles at BCa probabilities."""
-        return _quantiles(evidence, tails, median_bias(evidence), self._acceleration(evidence))
+        found = _quantiles(evidence, tails, median_bias(evidence), self._acceleration(evidence))
+        if not self.clean_classes:
+            return found
+        return open_sides(*reaching_past_clean(found, evidence.estimate, evidence.shares, tails), tails, (0.0, 1.0))
 
     def _acceleration(self, evidence: Evidence) -> Any:
         """Accelerations (...), 0 for 0/0 if that is asked for."""

@@ -71,6 +71,27 @@ def shares_in_clusters(shares: Shares, sums: ClusterSums, most: Any) -> Shares:
     return shares._replace(**counted, correlations=correlations, degrees=degrees, weighing=None)
 
 
+def reaching_past_clean(found: Bounds, estimate: Any, shares: Shares, tails: Tails) -> Bounds:
+    """Return bounds (...) of a mean over classes that allow for the class of which no row shows an error, or a success.
+
+    With the mid-p bound of a share of m rows, all alike, ``(2 tail)^(1/m)`` from the other end, and what the score of
+    such a class adds to the mean between its estimate and that bound, d of the class for which it is most: the distance
+    of the end on that side becomes ``sqrt(distance^2 + d^2)``.
+    """
+    xp = namespace(shares.successes)
+    trials = xp.where(shares.trials > 0, shares.trials, 1.0)
+
+    def further(distance: Any, tail: Any, alike: Any, bound_of: Any) -> Any:
+        bound = bound_of(xp.minimum(2 * tail, 1.0) ** (1 / trials))
+        apart = xp.abs(shares.weights * (shares.score_of(bound)[0] - shares.scores))
+        most = xp.max(xp.where(alike & (shares.trials > 0), apart, 0.0), axis=-1)
+        return xp.sign(distance) * xp.sqrt(distance**2 + xp.where(tail > 0, most, 0.0) ** 2)
+
+    right, wrong = shares.successes == shares.trials, shares.successes == 0
+    low = estimate - further(estimate - found.low, tails.lower, right, lambda share: share)
+    return Bounds(low, estimate + further(found.high - estimate, tails.upper, wrong, lambda share: 1 - share))
+
+
 @record
 class SquareAndAdd(Method):
     """Interval of a mean of proportions of classes, or of functions of them.

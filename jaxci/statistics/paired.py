@@ -276,7 +276,7 @@ class PairedMean(Paired, MeanStatistic):
 
     def row_values(self, sample: Sample) -> Any:
         """Differences of the per-observation values (n,)."""
-        return self.statistic.row_values(sample) - self.statistic.row_values(_other(sample))
+        return self.statistic.averaged_values(sample) - self.statistic.averaged_values(_other(sample))
 
 
 @record

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.checks import shown
 from jaxci.records import record, static
 from jaxci.special import namespace
 from jaxci.statistics.base import ExtremeStatistic, MomentStatistic, Scaling, Statistic, square_root
@@ -105,7 +106,30 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
 
     @abc.abstractmethod
     def row_values(self, sample: Sample) -> Any:
-        """Return the averaged value of every row, (n,) float64."""
+        """Return the averaged value of every row (n,)."""
+
+    def averaged_values(self, sample: Sample) -> Any:
+        """Return the :meth:`row_values` (n,) in float64.
+
+        Raises
+        ------
+        ValueError
+            If they are not one number a row, or some lie beyond the bounds.
+        """
+        values, name = self.row_values(sample), type(self).__name__
+        kind = getattr(getattr(values, "dtype", None), "kind", "O")
+        if kind not in "biuf" or values.ndim != 1 or len(values) < sample.n:
+            what = f"shape {values.shape} and dtype {values.dtype}" if hasattr(values, "dtype") else shown(values)
+            raise ValueError(f"row_values of {name!r} must return one number a row, shape ({sample.n},); got {what}")
+        values = values.astype(np.float64)
+        if isinstance(values, np.ndarray):
+            low, high = (end ** (2 if self.link == "sqrt" else 1) for end in self.bounds)
+            slack = ROUNDING * np.finfo(float).eps * max(abs(end) if np.isfinite(end) else 0.0 for end in (low, high))
+            outside = values[: sample.n][(values[: sample.n] < low - slack) | (values[: sample.n] > high + slack)]
+            if len(outside):
+                rule = f"lie within its bounds, [{low:g}, {high:g}]"
+                raise ValueError(f"row_values of {name!r} must {rule}; {len(outside)} do not, such as {outside[0]:g}")
+        return values
 
     def mistaken_values(self, sample: Sample) -> Any:
         """Return what rows would have had, had they been of another class (n,); None where no class decides."""
@@ -113,8 +137,8 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
 
     def prepare(self, sample: Sample) -> Features:
         """Standardize the row values; of rows that may be mistaken, keep what is known of these (:class:`Mistaken`)."""
-        values, mistaken = self.row_values(sample), self.mistaken_values(sample)
-        design, middle, scale = standardized(values.astype(np.float64), sample.n)
+        values, mistaken = self.averaged_values(sample), self.mistaken_values(sample)
+        design, middle, scale = standardized(values, sample.n)
         if mistaken is None:
             return Features(design[:, None], (middle, scale))
         xp, counts = namespace(values), sample.counts

@@ -49,6 +49,7 @@ OTHERS = (
     METHODS["woodruff"](scale="logit"),
     DIFFERENCES["delong"](use_t=True),
     METHODS["bca"](degenerate="nan"),
+    METHODS["bca"](clean_classes=True),
     METHODS["exact"](endpoints="basic"),
     METHODS["exact"](endpoints="bca"),
     METHODS["semiparametric"](outside="transform", lowest=0.0, highest=1.0),

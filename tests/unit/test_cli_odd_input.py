@@ -260,6 +260,12 @@ class TestFilesOfText:
         assert len(found) == size + 2
         np.testing.assert_array_equal(found[:3], [1, np.nan, 2])
 
+    @pytest.mark.parametrize("size", [1, 2**20])
+    def test_a_line_of_blanks_is_no_row_among_several_columns(self, tmp_path, size):
+        path = tmp_path / "rows.csv"
+        path.write_text(f"x,note\n1,{'x' * size}\n   \n2,\n \t\n")
+        assert read_columns(path, ["x"])["x"].tolist() == [1, 2]
+
     def test_other_empty_lines_are_none(self, capsys, tmp_path):
         path = tmp_path / "rows.csv"
         path.write_text("x,y\n\n1,2\n\n3,4,5\n")

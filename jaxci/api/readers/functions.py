@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -42,6 +43,10 @@ class Function:
         """Settle whether ``statistic`` is vectorized, and whether it is traced on such samples."""
         if vectorized is None:
             vectorized = _twin(statistic) is not None or _takes_axis(statistic)
+        try:
+            hash(statistic)
+        except TypeError:  # programs are kept by what they compute
+            statistic = functools.partial(statistic)
         function = cls(statistic, vectorized)
         if function.stays_on_host:
             return function

@@ -281,12 +281,12 @@ def _frame(pd: Any, file: IO[bytes], sep: str, header: Sequence[str], kinds: dic
 
 
 def _cells(rows: Iterator[list[str]], width: int, places: Sequence[int]) -> Iterator[list[str]]:
-    """Yield the texts of the columns wanted; an empty line is no row, but a missing value of a single column."""
+    """Yield the texts of the columns wanted; a blank line is no row, but of a single column a missing value."""
     number = empty = 0
     for row in rows:
         if len(row) > width:
             raise ValueError(f"row {number} has {len(row)} values, the header has {width}")
-        if not row:
+        if not row or (width > 1 and len(row) == 1 and not row[0].strip(BLANKS)):
             empty += width == 1
             continue
         yield from [[""] * len(places)] * empty
