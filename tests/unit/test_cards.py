@@ -19,6 +19,7 @@ from jaxci.distributions import Cells, Clustered, GaussianClasses, Parametric
 from jaxci.inference import choice
 from jaxci.inference.choice_by_rules import OF_HEAVY_TARGETS
 from jaxci.intervals.base import tails
+from jaxci.intervals.bootstrap import BCa
 from jaxci.intervals.cards import (
     FARTHEST,
     LARGER,
@@ -558,6 +559,55 @@ def test_the_default_covers_metrics_of_many_classes(metric, given):
         assert found.method == "bca"
         hits += found.confidence_interval.low <= truth <= found.confidence_interval.high
     assert hits / data_sets > 0.93 - 2 * np.sqrt(0.93 * 0.07 / data_sets)
+
+
+@pytest.mark.parametrize(("side", "tail"), [("two-sided", 0.025), ("greater", 0.05), ("less", 0.05)])
+def test_a_mean_over_many_classes_allows_for_the_one_that_shows_no_error(side, tail):
+    """By the mid-p bound of its share, squared and added; of one whose rows are all wrong on the other side."""
+    rng, sizes = np.random.default_rng(2), np.array([5, 9, 6, *[30] * 12])
+    y = np.repeat(np.arange(15), sizes)
+    guess = np.where((y > 2) & (rng.random(y.size) < 0.2), (y + 1) % 15, y)
+    guess[y == 2] = 3
+    options = {"n_resamples": 499, "rng": 0, "alternative": side}
+    assert jaxci.interval("balanced_accuracy", y, np.where(y == 2, y, guess), **options).method == BCa(
+        clean_classes=True
+    )
+    found = jaxci.interval("balanced_accuracy", y, guess, method=BCa(clean_classes=True), **options)
+    plain = jaxci.interval("balanced_accuracy", y, guess, method=BCa(), **options)
+    unseen = 1 - (2 * tail) ** (1 / 5)  # of 5 rows that are all right
+    center, low, high = found.estimate, *plain.confidence_interval
+    if side != "less":
+        assert found.confidence_interval.low == pytest.approx(center - np.hypot(center - low, unseen / 15), rel=1e-9)
+    if side != "greater":
+        success = 1 - (2 * tail) ** (1 / 6)  # of 6 rows that are all wrong
+        assert found.confidence_interval.high == pytest.approx(center + np.hypot(high - center, success / 15), rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-6)
+def test_means_over_many_classes_some_of_which_are_rare_are_covered():
+    """Six of 15 classes have 15 of 1,000 rows on average: .98 of precisions, and .79 where none allows for them."""
+    rng, k = np.random.default_rng(1), 15
+    shares, recalls = np.repeat([0.015, 0.91 / 9], [6, 9]), np.repeat([0.9, 0.995], [6, 9])
+    law = np.tile(shares, (k, 1))
+    np.fill_diagonal(law, 0)
+    law[np.arange(k), (np.arange(k) + 1) % k] += shares
+    law *= (1 - recalls)[:, None]
+    np.fill_diagonal(law, recalls)
+    joint = shares[:, None] * law
+    truth, held = np.mean(np.diag(joint) / joint.sum(axis=0)), []
+    for seed in range(120):
+        cells = rng.choice(k * k, 1_000, p=joint.ravel() / joint.sum())
+        both = (
+            jaxci.interval(
+                "precision_macro", cells // k, cells % k, labels=range(k), n_resamples=999, rng=seed, method=m
+            )
+            for m in ("auto", "bca")
+        )
+        held.append([low <= truth <= high for low, high in (found.confidence_interval for found in both)])
+    found, plain = np.mean(held, axis=0)
+    assert found > 0.87
+    assert found - plain > 0.04
 
 
 @pytest.mark.slow
