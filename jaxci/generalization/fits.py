@@ -16,9 +16,11 @@ from jaxci.generalization.base import Resampled
 from jaxci.generalization.losses import Loss
 from jaxci.generalization.scores import Metric, Score, Scorer
 from jaxci.inducers.base import Inducer, batches
+from jaxci.inducers.contract import check_first_fits
 from jaxci.inducers.host import Reading, check_readable, host_batches, predicted
 from jaxci.resampling.plan import Plan
 from jaxci.statistics.layout import uneven
+from jaxci.tracing import of_users
 
 LONG = 2.0
 """Seconds from which on a run says how long it will take."""
@@ -112,7 +114,10 @@ def _of_learner(
     if isinstance(learner, Inducer):
         n_classes = 0 if classes is None else len(classes)
         weighted = counts if reading.weights is None else counts * reading.weights
-        for batch in batches(learner, key, np.asarray(X), y, weighted, n_classes):
+        data = learner, key, np.asarray(X), y, weighted, n_classes
+        for batch in batches(*data):
+            if batch.start == 0 and of_users(learner):
+                check_first_fits(*data, batch.predictions, probabilities=score.reads == "probabilities")
             scores = []
             if isinstance(score, Scorer):
                 fits = zip(batch.predictions, reading.parts[batch.start :], strict=False)

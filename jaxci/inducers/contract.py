@@ -11,12 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.checks import check_count
-from jaxci.inducers.base import Inducer, fit_predict, fitting, predicting
+from jaxci.inducers.base import Inducer, batches, fit_predict, fitting, predicting
+from jaxci.inducers.host import OFF
 from jaxci.inducers.registry import as_inducer, inducer, inducer_to_dict
 
 N, D, FITS = 60, 3, 3
 """Rows, features and fits of the trials: one program serves all checks of a learner."""
 KEY = 0
+LEAK = 1e-6
+"""Relative and absolute change of a prediction that rounding may make."""
 
 
 class Trial(NamedTuple):
@@ -83,6 +86,51 @@ def no_weight_no_influence(learner: Inducer, trial: Trial, tolerance: float) -> 
     found, _ = trial.fitted(learner)
     wild, _ = trial.fitted(learner, X=X, y=y)
     _near("rows of weight 0 must have no influence", wild[:, 6:], found[:, 6:], tolerance)
+    of_others, _ = trial.fitted(learner, y=other_targets(trial.y, np.arange(N) < 6, trial.n_classes))
+    _near("targets of weight 0 must have no influence, on their rows neither", of_others, found, tolerance)
+
+
+def other_targets(y: np.ndarray, rows: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return targets (n,) that differ in some ``rows`` (n,): of another class, or far away."""
+    return np.where(rows, (y + 1) % n_classes if n_classes else y.max() + np.ptp(y) + 1, y).astype(y.dtype)
+
+
+def check_first_fits(
+    learner: Inducer,
+    key: jax.Array,
+    X: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    n_classes: int,
+    predictions: np.ndarray,
+    *,
+    probabilities: bool,
+) -> None:
+    """Check the first ``predictions`` (b, n) or (b, n, K) of a user's learner, fitted with ``weights`` (F, n).
+
+    Raises
+    ------
+    ValueError
+        If ``probabilities`` are none, or the first fit knows the targets of rows whose weight is 0.
+    """
+    name, first = type(learner).__name__, predictions[0]
+    if probabilities and n_classes and np.isfinite(predictions).all():
+        rows = predictions.reshape(-1, n_classes)
+        off = (rows < -OFF).any(axis=1) | (np.abs(rows.sum(axis=1) - 1) > OFF)
+        if off.any():
+            got = np.array2string(rows[np.argmax(off)], precision=3)
+            raise ValueError(f"{name}.predict must return probabilities, which sum to 1; got {got}")
+    left_out = weights[0] == 0
+    if not left_out.any() or not np.isfinite(first).all():
+        return
+    again = next(batches(learner, key, X, other_targets(y, left_out, n_classes), weights, n_classes)).predictions[0]
+    moved = (np.abs(again - first) > LEAK * (1 + np.abs(first))).reshape(len(first), -1).any(axis=1)
+    if moved.any():
+        raise ValueError(
+            f"{name}.fit must leave out rows of weight 0: {np.count_nonzero(moved)} of {len(first)} predictions change "
+            "with the targets of these alone, so that a model is tested on what it was told; "
+            "jaxci.inducers.check_inducer tries this and other promises"
+        )
 
 
 def batch_is_its_fits(learner: Inducer, trial: Trial, tolerance: float) -> None:

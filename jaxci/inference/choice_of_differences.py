@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from jaxci.inference.choice_by_rules import CORRELATED, of_association
 from jaxci.inference.choice_of_many_rows import of_quantiles
 from jaxci.inference.standings import Choice
 from jaxci.intervals.adjusted_wald import AdjustedWald
@@ -88,8 +87,6 @@ def _of_contributions(statistic: Paired, layout: Layout) -> Choice:
     own = isinstance(statistic.statistic, FunctionStatistic)
     if layout.plain and (own or isinstance(statistic, MomentStatistic)) and layout.n_units <= MOST_LEFT_OUT:
         how = f"a difference of {'smooth functions' if own else 'moments'}: the values with each row left out"
-        if of_association(statistic.statistic) == CORRELATED:  # it lies within bounds, and bends away from them
-            return Choice(KurtosisT(error="jackknife"), f"{how}, and {why}")
         return Choice(KurtosisT(error="jackknife", skewed=True), f"{how}, and {why}{skewed}")
     rows = "" if layout.plain else " of rows with strata or weights"
     return Choice(KurtosisT(), f"a smooth difference{rows}: its influence, and {why}")

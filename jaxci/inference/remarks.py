@@ -130,18 +130,18 @@ def missing_kind(n: int, unit: str = "cluster", least: int = FEW_FOR_A_KIND) -> 
 def missing_kind_remarks(statistic: Statistic, layout: Layout, method: Method, *, plain: bool) -> list[str]:
     """Remark on a kind of cluster that may be missing, and on the method that allows for it, if one does.
 
-    Also on a kind of case, of differences between values by case or errors of regressions: where a model fails. What a
+    Also on a kind of row, of differences between values by case and of regressions: where a model fails. What a
     method adds to the data stands for such a kind where it is the worst that there can be: means of other values have
     it near those that were seen. ``plain``: whether resamples, if any, are those of rows one by one.
     """
-    if isinstance(statistic, Paired) and layout.units is None:
-        by_case, errors = is_mean_of_values(statistic.statistic), statistic.smooth and statistic.task == "regression"
+    if layout.units is None:
+        by_case = isinstance(statistic, Paired) and is_mean_of_values(statistic.statistic)
+        errors = statistic.smooth and statistic.task == "regression"
         unit, least = ("case", FEW_FOR_A_KIND) if by_case else ("row", FEW_FOR_A_RARE_KIND)
         said = missing_kind(layout.n_units, unit, least) if by_case or errors else None
         return [] if said is None else [said]
     least = FEW_FOR_A_RARE_KIND if isinstance(statistic, ScoreRanking) else FEW_FOR_A_KIND
-    told = layout.units is not None and not isinstance(statistic, Paired)
-    said = missing_kind(layout.n_units, least=least) if told else None
+    said = None if isinstance(statistic, Paired) else missing_kind(layout.n_units, least=least)
     known = knows_mistakes(statistic)
     if said is None or (known and method.prior is not None):
         return []

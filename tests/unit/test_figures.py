@@ -19,11 +19,15 @@ from jaxci.inference import drawing
 from jaxci.inference.choice_by_rules import IN_MANY_CLASSES, OF_HEAVY_TARGETS, WITHOUT_DRAWS
 from jaxci.intervals.bootstrap import ExpandedPercentile
 from jaxci.intervals.cards import cards
+from jaxci.intervals.kurtosis import FEW_FAIL
 from jaxci.intervals.woodruff import Woodruff
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECKS: list[Any] = []
 """Pages, and functions that return what must stand there."""
+
+
+HELD_AND_TOLD = "coverage, width over needed, told"
 
 
 def on(page: str) -> Callable[[Callable[[], list[str]]], Callable[[], list[str]]]:
@@ -518,7 +522,8 @@ def metrics_of_many_classes() -> list[str]:
     other = [x["matthews_corrcoef"]["auto"][0] for x in large]
     assert IN_MANY_CLASSES.startswith(f"covered {100 * float(few[:4]):.0f}% to {100 * float(few[-4:]):.0f}% in")
     return [
-        f"`bca`, which covers {covered('auto', 10, 20)} in simulations of 15 to 100 classes of 10 or 20 rows",
+        f"`bca`, which covers {covered('auto', 10, 20)} in simulations of 15 to 100 equally frequent classes of 10 or "
+        "20 rows",
         f"({few} of 5 rows)",
         f"shifts a mean over many, {covered('proper_bayesian', 10, 20)}",
         f"means over 400 classes of 5 to 50 rows were covered {min(means):.0f}% to {max(means):.0f}%, "
@@ -536,6 +541,31 @@ def explained_variances_of_heavy_targets() -> list[str]:
     return [
         f"{min(auto):.2f} to {max(auto):.2f}, at most {widest:.1f} times as wide as needed",
         f"`percentile`: {min(percentile):.2f} to {max(percentile):.2f}",
+    ]
+
+
+@on("choose")
+def regressions_that_fail_on_few_rows() -> list[str]:
+    found = {
+        (design["law"], design["n"]): {m: 100 * one["auto"][0] for m, one in design[HELD_AND_TOLD].items()}
+        for design in kept("failing_rows")["designs"]
+    }
+    moments = ("root_mean_squared_error", "r2", "pearsonr")
+
+    def among(law: str, n: int, metrics: tuple[str, ...] = moments) -> str:
+        held = [found[law, n][metric] for metric in metrics]
+        return f"{min(held):.0f}% to {max(held):.0f}%"
+
+    few, targets = "one in twenty fails", "in proportion to skewed targets"
+    both = [min(found[law, n][m] for law in (few, targets) for m in moments) for n in (20, 50)]
+    most = [max(found[law, n][m] for law in (few, targets) for m in moments) for n in (20, 50)]
+    assert f"{both[0]:.0f}% to {most[0]:.0f}% of 20 rows and {both[1]:.0f}% to {most[1]:.0f}% of 50" in FEW_FAIL
+    alone = {m: [f"{found[few, n][m]:.0f}%" for n in (20, 50, 200)] for m in ("mean_absolute_error", "spearmanr")}
+    said = {m: f"{a}, {b} and {c}" for m, (a, b, c) in alone.items()}
+    return [
+        f"in {among(few, 20)} of samples of 20, {among(few, 50)} of 50 and {among(few, 200)} of 200",
+        f"of mean absolute errors in {said['mean_absolute_error']}; of rank correlations in {said['spearmanr']}",
+        f"in {among(targets, 20, moments[:2])}, {among(targets, 50, moments[:2])} and {among(targets, 200, moments[:2])}",
     ]
 
 

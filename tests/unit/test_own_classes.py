@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxci
 from jaxci.coverage import Study
 from jaxci.distributions import Distribution
+from jaxci.inducers import Fitted, Inducer, check_inducer
 from jaxci.intervals.base import Method
 from jaxci.records import record, static
 from jaxci.statistics.regression import MeanError
@@ -110,7 +112,9 @@ def test_bounds_that_are_no_pair_of_ends_are_refused_by_name(function):
 
 
 @pytest.mark.parametrize(
-    ("draws", "got"), [(lambda x: {"value": x}, "'value'"), (lambda x: {}, ""), (lambda x: x, "")], ids=str
+    ("draws", "got"),
+    [(lambda x: {"value": x}, "'value'"), (lambda x: {}, ""), (lambda x: x, "")],
+    ids=["misnamed", "none", "array"],
 )
 def test_draws_without_their_columns_are_told(tmp_path, draws, got):
     own = {
@@ -123,6 +127,80 @@ def test_draws_without_their_columns_are_told(tmp_path, draws, got):
     wanted = f"must be a dict with 'values', as its kind is 'values'; got {got}"
     study = Study({"own": law}, ["mean"], ["t"], [10], n_replications=20, n_resamples=99, n_groups=2)
     assert wanted in study.run(tmp_path / "out").to_frame()["flags"][0]
+
+
+class Nearest(Inducer):
+    """Predict what the nearest row has, also where that row has no weight."""
+
+    def fit(self, key, X, y, weights, n_classes):
+        """Keep all rows."""
+        return Fitted((X, jnp.eye(n_classes)[y] if n_classes else y), jnp.asarray(True))
+
+    def predict(self, params, X):
+        """Look for the nearest."""
+        return params[1][((X[:, None] - params[0]) ** 2).sum(axis=-1).argmin(axis=1)]
+
+
+@record
+class NearestClass(Nearest):
+    """That of a class."""
+
+    task = "classification"
+
+
+@record
+class NearestTarget(Nearest):
+    """That of a target."""
+
+    task = "regression"
+
+
+@record
+class OfWeight(NearestClass):
+    """Predict what the nearest row of some weight has."""
+
+    def fit(self, key, X, y, weights, n_classes):
+        """Move the others far away."""
+        return super().fit(key, jnp.where(weights[:, None] > 0, X, 1e9), y, weights, n_classes)
+
+
+@record
+class Logits(NearestClass):
+    """Return what are no probabilities."""
+
+    def predict(self, params, X):
+        """Return the first feature for the second class."""
+        return jnp.stack([-X[:, 0], X[:, 0]], axis=1)
+
+
+X = RNG.normal(size=(60, 2))
+CLASSES = (X[:, 0] + RNG.normal(size=60) > 0).astype(int)
+
+
+KNOWING = {"class": (NearestClass(), CLASSES), "target": (NearestTarget(), X[:, 0])}
+
+
+@pytest.mark.parametrize("kind", KNOWING)
+def test_a_learner_that_knows_the_rows_it_is_tested_on_is_refused(kind):
+    """It passed the contract, and its error was 0."""
+    learner, y = KNOWING[kind]
+    with pytest.raises(AssertionError, match="targets of weight 0 must have no influence, on their rows neither: "):
+        check_inducer(learner)
+    told = r"fit must leave out rows of weight 0: \d+ of 60 predictions change with the targets of these alone"
+    with pytest.raises(ValueError, match=told):
+        jaxci.generalization_interval(learner, X, y, rng=0, progress=False)
+    with pytest.raises(ValueError, match=told):
+        jaxci.compare_inducers("constant", learner, X, y, rng=0, progress=False)
+    assert len(check_inducer(OfWeight())) == 9
+    found = jaxci.generalization_interval(OfWeight(), X, CLASSES, rng=0, progress=False)
+    assert 0.05 < found.estimate < 0.6
+
+
+def test_probabilities_of_a_learner_that_are_none_are_refused():
+    for given in ({"loss": "log"}, {"loss": "brier"}, {"loss": "expected_calibration_error"}):
+        with pytest.raises(ValueError, match=r"Logits\.predict must return probabilities, which sum to 1; got"):
+            jaxci.generalization_interval(Logits(), X, CLASSES, rng=0, progress=False, **given)
+    assert 0 < jaxci.generalization_interval(Logits(), X, CLASSES, rng=0, progress=False).estimate < 0.5
 
 
 def test_a_function_that_has_no_hash_is_resampled():

@@ -100,8 +100,9 @@ def test_where_delta_has_no_width_the_method_named_has_some(metric, named):
 
 @pytest.mark.parametrize("metric", ["r2", "pearsonr", "explained_variance", "root_mean_squared_error"])
 def test_no_method_is_named_where_none_is_known_to_have_width(metric):
-    (said,) = jaxci.interval(metric, X, X, method="delta").warnings
+    said, missing = jaxci.interval(metric, X, X, method="delta").warnings
     assert said.endswith(NO_WIDTH)
+    assert missing.startswith("a kind of row that makes up")
 
 
 @pytest.mark.parametrize(
@@ -225,8 +226,9 @@ def test_few_clusters_are_not_taken_for_few_cases():
 def test_rows_that_a_card_judged_get_no_second_remark():
     (said,) = warnings_of("matthews_corrcoef", RARE, GUESS)
     assert "no method is known to hold" in said
-    (said,) = warnings_of("r2", X[:9], X[9:18])
+    said, missing = warnings_of("r2", X[:9], X[9:18])
     assert "no method is known to hold" in said
+    assert missing.startswith("a kind of row that makes up 28% of all is missing from 9 of them")
 
 
 def test_remarks_on_a_difference_are_those_on_its_statistic():

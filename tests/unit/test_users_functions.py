@@ -112,7 +112,7 @@ def test_values_by_case_are_compared_without_a_truth():
 def test_a_comparison_says_which_is_larger_not_which_is_better():
     assert jaxci.compare(SQUARED, Y, P, Y + 9, method="delta").conclusion == "a is smaller than b"
     auto = jaxci.compare(SQUARED, Y, P, Q, n_resamples=B, rng=0)
-    assert auto.method.label == "kurtosis_t(error=jackknife)"
+    assert auto.method.label == "kurtosis_t(error=jackknife, skewed=True)"
     assert "a difference of smooth functions" in auto.reason
 
 
