@@ -551,6 +551,7 @@ def regressions_that_fail_on_few_rows() -> list[str]:
         for design in kept("failing_rows")["designs"]
     }
     moments = ("root_mean_squared_error", "r2", "pearsonr")
+    two = moments[:2]
 
     def among(law: str, n: int, metrics: tuple[str, ...] = moments) -> str:
         held = [found[law, n][metric] for metric in metrics]
@@ -565,7 +566,7 @@ def regressions_that_fail_on_few_rows() -> list[str]:
     return [
         f"in {among(few, 20)} of samples of 20, {among(few, 50)} of 50 and {among(few, 200)} of 200",
         f"of mean absolute errors in {said['mean_absolute_error']}; of rank correlations in {said['spearmanr']}",
-        f"in {among(targets, 20, moments[:2])}, {among(targets, 50, moments[:2])} and {among(targets, 200, moments[:2])}",
+        f"in {among(targets, 20, two)}, {among(targets, 50, two)} and {among(targets, 200, two)}",
     ]
 
 
