@@ -12,6 +12,7 @@ from jaxci.inference.posterior import sizes
 from jaxci.inference.program import of_sample
 from jaxci.inference.slopes import slopes
 from jaxci.intervals.adjusted_wald import Adjusted
+from jaxci.intervals.capabilities import is_share_difference
 from jaxci.intervals.unseen import unseen_variance
 from jaxci.quick import Quick
 from jaxci.statistics.base import TableStatistic
@@ -76,7 +77,8 @@ def adjusted(statistic: Paired, sample: Sample, layout: Layout) -> Adjusted:
     derivatives L in them. Opposed rows weigh what the rows of their class do on average, in clusters as
     :func:`unseen_sizes` says; the error is that of independent rows. Of rows weighted by importance it is at least
     that of weights that go with nothing within a class, whose squares are ``sum w^2 / sum w`` times w there: whether a
-    few heavy rows decide is seen only where such rows are decided, and where they are not the error is too small.
+    few heavy rows decide is seen only where such rows are decided, and where they are not the error is too small. The
+    skewness ``sum_i m_i L_i^3 / error^3`` is that of rows of equal weight, of metrics of labels but shares of all rows.
     """
     rows, masses = statistic.opposed_rows(sample)
     joined, row_weights = sample.joined(rows), layout.row_weights
@@ -97,6 +99,7 @@ def adjusted(statistic: Paired, sample: Sample, layout: Layout) -> Adjusted:
         per_weight = np.where(of_sums > 0, of_squares / np.where(of_sums > 0, of_sums, 1.0), of_rows.mean())
         alike = per_weight[joined.y_true[: joined.n]]
     layout = Layout(joined.n, row_weights=number * weights)  # of all rows, those added among them
+    cubes = 0.0
     if isinstance(statistic, TableStatistic):
         prepared = statistic.prepare(joined)
         value, found = _of_table(statistic, prepared.without_rows(), prepared.weights_of(layout))
@@ -105,13 +108,16 @@ def adjusted(statistic: Paired, sample: Sample, layout: Layout) -> Adjusted:
             np.sum(prepared.weights_of(Layout(joined.n, row_weights=number * some)) * np.asarray(found) ** 2)
             for some in (weights**2, added * weights**2, weights * alike)
         ]
+        cubes += np.sum(prepared.weights_of(Layout(joined.n, row_weights=number * weights**3)) * np.asarray(found) ** 3)
     else:
         (value,), (found,) = slopes(of_sample(statistic, joined, layout))
         of_rows = np.asarray(found)[: joined.n] ** 2 / number  # all rows of a kind, which vary one by one
         squares = [np.sum(of_rows), np.sum(of_rows[sample.n :]), np.sum(of_rows * alike / weights)]
     error, unseen = float(np.sqrt(max(squares[0], squares[2]))), float(squares[1])
     known = error > NOISE or not math.isfinite(error)
-    return Adjusted(*(np.array([x]) for x in (_rounded(float(value)), error if known else 0.0, degrees, unseen)))
+    plain = known and error > 0 and row_weights is None and not is_share_difference(statistic)
+    skew = float(cubes) / error**3 if plain else 0.0
+    return Adjusted(*(np.array([x]) for x in (_rounded(float(value)), error if known else 0.0, degrees, unseen, skew)))
 
 
 def _rounded(value: float) -> float:

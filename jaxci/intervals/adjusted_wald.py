@@ -12,7 +12,8 @@ from scipy import special
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import has_opposed_rows
 from jaxci.intervals.delta import delta_interval, student_steps
-from jaxci.intervals.pvalues import UNDEFINED, PValue, standardized_test
+from jaxci.intervals.kurtosis import further, nearer
+from jaxci.intervals.pvalues import UNDEFINED, PValue, one_or_two_sided
 from jaxci.records import record
 from jaxci.special import ndtr
 from jaxci.statistics.base import Statistic
@@ -22,13 +23,14 @@ class Adjusted(NamedTuple):
     """Differences (...) where opposed rows are added to the data, and their standard errors (...) by influence.
 
     The ``degrees`` of freedom (...) of the errors are infinite for rows of equal weight; ``unseen`` (...) is what the
-    opposed rows add to the variance.
+    opposed rows add to the variance, and ``skewness`` (...) that of the difference, 0 where rows are weighted.
     """
 
     difference: np.ndarray
     standard_error: np.ndarray
     degrees: np.ndarray
     unseen: np.ndarray
+    skewness: np.ndarray
 
 
 @record
@@ -38,11 +40,17 @@ class AdjustedWald(Method):
     Opposed rows come in pairs: on one the first model is right and the second as wrong as it can be, on the other they
     change places. They are declared by the statistic and weigh less than a row (see Notes). With ``d'`` and ``s'`` the
     difference and its influence-function standard error on the data so joined, the bounds are ``d' -+ z s'`` and the
-    p-value is the normal one of ``d' / s'``, so that interval and test agree. Of rows weighted by importance Student's
-    quantiles take the place of z, of one degree of freedom less than their effective size; opposed rows then weigh what
-    the rows of their class do on average, and ``s'`` is at least the error of weights that go with nothing within a
-    class: where the few rows that decide are heavy, and none was seen, the difference and its error come out too small
-    together, and a worse model was called not inferior two to three times too often.
+    p-value is the normal one of ``d' / s'``, so that interval and test agree. Of rows of equal weight both ends reach
+    :func:`~jaxci.intervals.kurtosis.further` by the skewness of ``d'``, but for shares of all rows, and the p-value
+    follows suit. Of rows weighted by importance Student's quantiles take the place of z, of one degree of freedom less
+    than their effective size; opposed rows then weigh what the rows of their class do on average, and ``s'`` is at
+    least the error of weights that go with nothing within a class: where the few rows that decide are heavy, and none
+    was seen, the difference and its error come out too small together, and a worse model was called not inferior two
+    to three times too often.
+
+    Where models differ in few rows of one kind, as in the false positives of precision, samples that show few of these
+    have a small difference and a small error: of two models of 300 rows, precisions .94 and .98, the end away from the
+    truth left it out in 6.5% of data sets, and in 1.5% with the skewness, at 1.2 times the width.
 
     Without them the rows on which the models differ are too few to tell how much they vary: two good models differ on
     one row of a hundred or on none, and resamples cannot hold a difference that was not seen.
@@ -85,6 +93,7 @@ class AdjustedWald(Method):
         normal = evidence.xp.isinf(seen.degrees)
         student = student_steps(evidence.xp.where(normal, 1.0, seen.degrees), tails)
         steps = tuple(evidence.xp.where(normal, z, t) for z, t in zip(normal_steps(tails), student, strict=True))
+        steps = further(steps[0], seen.skewness), further(steps[1], -seen.skewness)
         low, high = delta_interval(seen.difference, seen.standard_error, tails, steps=steps)
         low, high = open_sides(low, high, tails, evidence.statistic.bounds)
         varies = (seen.standard_error > 0) | (seen.difference == 0)
@@ -92,8 +101,10 @@ class AdjustedWald(Method):
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the normal p-value of the adjusted difference, Student's of weighted rows."""
-        difference, error, degrees, _ = (float(x[0]) for x in evidence.adjusted)
+        difference, error, degrees, _, skew = (float(x[0]) for x in evidence.adjusted)
         if error == 0:
             return PValue(1.0, "no variation") if difference == 0 else PValue(math.nan, UNDEFINED)
         law = ndtr if math.isinf(degrees) else functools.partial(special.stdtr, degrees)
-        return standardized_test(difference, error, law, "adjusted Wald", alternative)
+        steps = (nearer(sign * difference / error, sign * skew) for sign in (1, -1))
+        below, above = (float(law(-step)) for step in steps)
+        return PValue(one_or_two_sided(below, above, alternative), "adjusted Wald")

@@ -235,7 +235,11 @@ def evidence_of(statistic, law):
         auc_difference=AREAS,
         outcomes=outcomes,
         adjusted=Adjusted(
-            share_difference(OUTCOMES) * N / (N + 2), np.linspace(0.02, 0.3, R), DEGREES, np.linspace(0.001, 0.01, R)
+            share_difference(OUTCOMES) * N / (N + 2),
+            np.linspace(0.02, 0.3, R),
+            DEGREES,
+            np.linspace(0.001, 0.01, R),
+            np.linspace(-0.5, 0.5, R),
         ),
         influence=x - mean[:, None],
         dependence=Dependence(*np.linspace([0.4, 2, 0.7, 1.5], [30, 40, 3, 20], R).T),
