@@ -358,8 +358,11 @@ def report(
     found, folder = load_study(file), _folder(file, out)
     results = found.results(folder)
     page = folder / "report.html" if html is None else html
-    with whole_file(page) as draft:
-        results.report(draft)
+    try:
+        with whole_file(page) as draft:
+            results.report(draft)
+    except PermissionError as error:
+        raise ValueError(f"--html must be a file that can be written; got {str(page)!r} ({error.strerror})") from None
     if csv is not None:
         with whole_file(csv) as draft:
             results.save(draft)

@@ -118,6 +118,13 @@ def kept(store: Store, name: str, of: Mapping[str, Any], cell: Cell) -> Kept | N
         raise DamagedFile(path, f"is damaged ({error})") from None
 
 
+def check_kept(store: Store, name: str) -> None:
+    """Raise :class:`DamagedFile` if what :func:`keep` wrote of a cell, if anything, cannot be read."""
+    path = store.tally(name)
+    if path.exists():
+        _arrays(path)
+
+
 def _arrays(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
         with np.load(path) as file:

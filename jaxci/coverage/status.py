@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from jaxci.coverage.claims import Claims
+from jaxci.coverage.growth import check_kept
 from jaxci.coverage.runner import Runnable, store_of
 from jaxci.coverage.store import DamagedFile
 
@@ -27,7 +28,8 @@ class FolderState:
     to_do : list of str
         Cells of which there is nothing.
     damaged : dict of str to str
-        Cells, and true values, whose file is damaged or of something else, and what is wrong.
+        Cells, and true values, whose file is damaged or of something else, and what is wrong; of cells to grow also
+        what was kept to grow them from.
     strangers : list of Path
         Files among the cells that are of no cell of the study.
     """
@@ -66,6 +68,7 @@ def state_of(study: Runnable, folder: str | Path) -> FolderState:
             elif who := claims.others(name):
                 found.under_way[name] = who
             elif store.started(name):
+                check_kept(store, name)
                 found.to_grow.append(name)
             else:
                 found.to_do.append(name)

@@ -1,5 +1,6 @@
 """The commands ``jaxci check`` and ``jaxci study``."""
 
+import contextlib
 import json
 import math
 import shlex
@@ -322,6 +323,25 @@ def test_what_is_left_out_of_data_is_told(capsys, tmp_path):
     file.write_text("model,dice\na,\nb,\n")
     code, _, err = run(capsys, *new, "--force")
     assert (code, err.splitlines()[-1]) == (2, f"error: {file}: no row has a value in dice")
+
+
+def test_a_report_in_a_folder_that_cannot_be_written_names_the_option(capsys, tmp_path, monkeypatch):
+    law = {"normal": Parametric("norm")}
+    study, path = Study(law, ["mean"], ["t"], [10], n_replications=20, n_resamples=99, n_groups=2), tmp_path / "s.toml"
+    study.save(path)
+    study.run(tmp_path / "out")
+    capsys.readouterr()
+
+    @contextlib.contextmanager
+    def refused(path):
+        raise PermissionError(13, "Permission denied", str(path))
+        yield path
+
+    monkeypatch.setattr("jaxci.whole_files.whole_file", refused)
+    assert main(["study", "report", str(path), "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: --html must be a file that can be written; got ")
+    assert said.rstrip().endswith("report.html' (Permission denied)")
 
 
 @pytest.mark.slow

@@ -275,6 +275,8 @@ def test_a_cell_whose_tally_is_gone_or_damaged_grows_too(folder, tmp_path):
     first, second = (folder / "tallies" / f"{file_name(name)[:-5]}.npz" for name in CELLS)
     first.unlink()
     cut(second)
+    state = state_of(grown, folder)
+    assert (state.to_grow, list(state.damaged)) == ([CELLS[0]], [CELLS[1]])
     with pytest.raises(DamagedFile, match=r"tallies.gamma.* is damaged or cut short"):
         grown.run(folder)
     found = grown.run(folder, recompute=True, keep_tallies=False)
