@@ -103,16 +103,24 @@ def apart(prevalence: float, distance: float) -> Callable[..., Data]:
     return draw
 
 
-def targets(df: float | None, shift: float = 0.0, uneven: bool = False) -> Callable[..., Data]:
-    """Return a linear law with normal errors, or t ones."""
+ERRORS: dict[str, tuple[Callable[[np.random.Generator, int], np.ndarray], float]] = {
+    "normal": (lambda rng, n: rng.normal(size=n), 1.0),
+    "t5": (lambda rng, n: rng.standard_t(5, n), 5 / 3),
+    "exponential": (lambda rng, n: rng.exponential(size=n) - 1, 1.0),
+}
+"""Errors of mean 0, and their variance."""
+
+
+def targets(errors: str, shift: float = 0.0, uneven: bool = False) -> Callable[..., Data]:
+    """Return a linear law with such errors."""
+    drawn, variance = ERRORS[errors]
 
     def draw(rng: np.random.Generator, size: int) -> Data:
         group = np.repeat(np.arange(size), sizes_of(size, uneven)) if shift else None
         n = size if group is None else len(group)
         X = features(rng, n, group)
         mean = X.sum(axis=1) + (0.0 if group is None else shift * rng.normal(size=size)[group])
-        errors = rng.normal(size=n) if df is None else rng.standard_t(df, n)
-        return Data(X, mean + errors, group, mean, 1.0 if df is None else df / (df - 2))
+        return Data(X, mean + drawn(rng, n), group, mean, variance)
 
     return draw
 
@@ -133,15 +141,15 @@ def designs() -> Iterator[Design]:
             for n in FAR_SIZES:
                 law = f"two classes 4 deviations apart, {prevalence:g} positive"
                 yield Design(law, "logistic", loss, n, apart(prevalence, 4.0))
-    for df in (None, 5.0):
+    for errors in ERRORS:
         for learner in ("ridge:alpha=0.1", "tree"):
             for n in SIZES:
-                yield Design(f"linear, {'normal' if df is None else 't5'} errors", learner, "squared", n, targets(df))
+                yield Design(f"linear, {errors} errors", learner, "squared", n, targets(errors))
     for uneven in (False, True):
         form = "uneven" if uneven else "even"
         for groups in GROUPS:
             name = f"{form} groups"
-            yield Design(f"linear, {name}", "ridge:alpha=0.1", "squared", groups, targets(None, 0.7, uneven))
+            yield Design(f"linear, {name}", "ridge:alpha=0.1", "squared", groups, targets("normal", 0.7, uneven))
             for prevalence, loss in ((0.5, "zero_one"), (0.15, "brier")):
                 law = f"two classes, {prevalence:g} positive, {name}"
                 yield Design(law, "logistic", loss, groups, classes(prevalence, 2.2, 1.0, uneven))
