@@ -270,7 +270,7 @@ class BCa(BootstrapMethod):
     clean_classes: bool = static(default=False)
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
         """Replicates and the acceleration, and the shares of classes where these are allowed for."""
         return frozenset({"replicates", "acceleration"} | ({"shares"} if self.clean_classes else set()))
 
