@@ -108,7 +108,8 @@ def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan
     def meets(steps: int) -> bool:
         units = steps * test.step
         tried.found[units_of.rows(units)] = found = test.power(units)
-        return found >= asked.power * (1 - ROUNDING)
+        wanted = asked.power * (1 - ROUNDING)
+        return found >= wanted and (test.later is None or test.later(units) >= wanted)
 
     most = max(2, math.floor(MOST / units_of.size))
     steps = smallest(meets, -(-test.least // test.step), -(-most // test.step), test.ahead)

@@ -27,6 +27,11 @@ from jaxci.statistics.base import Statistic
 
 TAKEN = "what compare takes"
 """Why a method is planned for."""
+ASKED_FOR = "asked for"
+MOST_COMPARED = 2_000
+"""Rows of a study up to which a power of two means is simulated; of more the skewness hardly matters."""
+BEYOND = 8
+"""How many times as many rows as Student's law takes are looked at, of a pilot of which a few rows lie far out."""
 STUDIES = 1_000
 """Studies that a power of two areas is simulated by."""
 MOST_STUDIED = 10_000
@@ -78,7 +83,11 @@ class PowerAsked:
             raise ValueError(
                 f"method must be one whose power is known for {self.name}, {names}; got {shown(method.written())}"
             )
-        return method, "asked for"
+        return method, ASKED_FOR
+
+    def takes(self, method: Method) -> bool:
+        """Whether a method is what is planned for: asked for, or what compare takes."""
+        return self.method == "auto" or difference_by_name(self.method) == method
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,7 +135,8 @@ class Difference:
 class Test(NamedTuple):
     """A method, why it is planned for, its power by the number of units, and how that is found.
 
-    What is planned is a multiple of ``step``, from ``least`` on; the power is also reached by ``ahead`` more.
+    What is planned is a multiple of ``step``, from ``least`` on; the power is also reached by ``ahead`` more, and by
+    what is ``later`` the least power of larger numbers.
     """
 
     method: Method
@@ -136,6 +146,7 @@ class Test(NamedTuple):
     least: int = 2
     step: int = 1
     ahead: int = AHEAD
+    later: Callable[[int], float] | None = None
 
 
 def of_shares(asked: PowerAsked, known: Difference, clusters: Clusters | None) -> Test:
@@ -166,15 +177,23 @@ def of_means(asked: PowerAsked, known: Difference, clusters: Clusters | None) ->
     def by_student(units: int) -> float:
         return t_power(d, deviation, units_of.rows(units), units_of.degrees(units, 1), alpha)
 
-    by_law = "closed form: the noncentral t law, for normal differences"
-    if clusters is not None or asked.method != "auto":
+    by_law, taken = "closed form: the noncentral t law, for normal differences", KurtosisT(skewed=True)
+    if clusters is not None or not asked.takes(taken):
         return Test(*asked.chosen(T()), by_student, by_law)
-    if normal_size(d, deviation, deviation, asked.power, alpha) > MOST_STUDIED:
-        return Test(KurtosisT(skewed=True), TAKEN, by_student, f"{by_law}, which hardly matters for so many")
-    power = functools.cache(MeanPower(d, deviation, known.rows, asked.level, STUDIES))
-    whose = "normal differences" if known.rows is None else "differences as in the pilot"
-    how = f"simulation of {STUDIES:,} studies of {whose}, {ROUGHLY}"
-    return Test(KurtosisT(skewed=True), TAKEN, power, how, ahead=0)
+    reason = TAKEN if asked.method == "auto" else ASKED_FOR
+    by_normal = math.ceil(normal_size(d, deviation, deviation, asked.power, alpha))
+    if by_normal > MOST_COMPARED:
+        return Test(taken, reason, by_student, f"{by_law}, which hardly matters for so many")
+    studied = MeanPower(d, deviation, known.rows, asked.level, STUDIES)
+    power = functools.cache(lambda n: studied(n) if n <= MOST_COMPARED else by_student(n))
+    if known.rows is None:
+        how = f"simulation of {STUDIES:,} studies of normal differences, {ROUGHLY}"
+        return Test(taken, reason, power, how, max(2, by_normal), ahead=0)
+    most = min(BEYOND * by_normal, MOST_COMPARED)
+    how = f"simulation of {STUDIES:,} studies of differences as in the pilot, {ROUGHLY}; larger ones have no less"
+    return Test(
+        taken, reason, power, how, ahead=0, later=lambda n: studied.from_then_on(n, most) if n < most else power(n)
+    )
 
 
 def of_smooth(asked: PowerAsked, known: Difference, clusters: Clusters | None, *, area: bool) -> Test:

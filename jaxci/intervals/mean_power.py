@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 
 import numpy as np
 
@@ -15,6 +17,8 @@ from jaxci.statistics.summary import Mean
 
 BLOCK = 100
 """Studies simulated at once."""
+STEP = 7 / 6
+"""How many times as many rows as the last the sizes have that are looked at beyond a plan."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -51,20 +55,37 @@ class MeanPower:
         by_student = t_power(self.difference, self.deviation, n, n - 1, 1 - self.level)
         return max(by_student - float(np.mean(shown[1] & ~shown[0])), 0.0)
 
+    def from_then_on(self, n: int, most: int) -> float:
+        """Return the least power of n rows and of some larger numbers up to ``most``, each a sixth more than the last.
+
+        Where a few rows lie far out, samples without them show more than larger ones that hold some.
+        """
+        sizes = {most} | {size for k in range(100) if (size := math.ceil(STEP**k)) < most}
+        return min(self._kept(size) for size in {n, *(size for size in sizes if size > n)})
+
+    @functools.cache  # noqa: B019 - of few sizes
+    def _kept(self, n: int) -> float:
+        return self(n)
+
     def _shown(self, first: int, n: int) -> np.ndarray:
-        """Return whether studies (BLOCK,) show a difference, by the interval that compare takes and by Student's."""
-        values = (self.difference + self.deviation * self._drawn(first, n)).T
+        """Return whether studies (BLOCK,) show a difference, by the interval that compare takes and by Student's.
+
+        Differences that are all the same are judged by the sign test, as compare does.
+        """
+        drawn = self._drawn(first, n)
+        values = (self.difference + self.deviation * drawn).T
         estimate, sides = values.mean(axis=-1), tails(self.level)
         influence, error = values - estimate[:, None], values.std(axis=-1, ddof=1) / np.sqrt(n)
         evidence = Evidence(paired_difference(Mean()), estimate, n, influence=influence, standard_error=error)
         low, high = KurtosisT(skewed=True).bounds(evidence, sides, ())
         by_student = np.abs(estimate) > student_steps(n - 1, sides)[0] * error
-        return (error > 0) & np.stack([(low > 0) | (high < 0), by_student])
+        found = np.stack([(low > 0) | (high < 0), by_student])
+        return np.where(np.ptp(drawn, axis=0) == 0, 2.0 ** (1 - n) < 1 - self.level, found)
 
     def _drawn(self, first: int, n: int) -> np.ndarray:
         """Return differences (n, BLOCK) of mean 0 and deviation 1."""
         rng = np.random.default_rng(first)
         if self.rows is None:
             return rng.standard_normal((n, BLOCK))
-        drawn = self.rows[(rng.random((n, BLOCK)) * len(self.rows)).astype(int)]
-        return (drawn - self.rows.mean()) / self.rows.std()
+        rows = (self.rows - self.rows.mean()) / self.rows.std()
+        return rows[(rng.random((n, BLOCK)) * len(rows)).astype(int)]

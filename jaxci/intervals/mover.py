@@ -76,20 +76,25 @@ def reaching_past_clean(found: Bounds, estimate: Any, shares: Shares, tails: Tai
 
     With the mid-p bound of a share of m rows, all alike, ``(2 tail)^(1/m)`` from the other end, and what the score of
     such a class adds to the mean between its estimate and that bound, d of the class for which it is most: the distance
-    of the end on that side becomes ``sqrt(distance^2 + d^2)``.
+    of the end on that side becomes ``sqrt(distance^2 + d^2)``, of an end beyond the estimate d.
     """
     xp = namespace(shares.successes)
     trials = xp.where(shares.trials > 0, shares.trials, 1.0)
 
-    def further(distance: Any, tail: Any, alike: Any, bound_of: Any) -> Any:
+    def reach(tail: Any, alike: Any, bound_of: Any) -> Any:
         bound = bound_of(xp.minimum(2 * tail, 1.0) ** (1 / trials))
         apart = xp.abs(shares.weights * (shares.score_of(bound)[0] - shares.scores))
         most = xp.max(xp.where(alike & (shares.trials > 0), apart, 0.0), axis=-1)
-        return xp.sign(distance) * xp.sqrt(distance**2 + xp.where(tail > 0, most, 0.0) ** 2)
+        return xp.where(tail > 0, most, 0.0)
 
-    right, wrong = shares.successes == shares.trials, shares.successes == 0
-    low = estimate - further(estimate - found.low, tails.lower, right, lambda share: share)
-    return Bounds(low, estimate + further(found.high - estimate, tails.upper, wrong, lambda share: 1 - share))
+    down = reach(tails.lower, shares.successes == shares.trials, lambda share: share)
+    up = reach(tails.upper, shares.successes == 0, lambda share: 1 - share)
+    low = estimate - xp.hypot(xp.maximum(estimate - found.low, 0.0), down)
+    high = estimate + xp.hypot(xp.maximum(found.high - estimate, 0.0), up)
+    return Bounds(
+        xp.where(down > 0, xp.minimum(found.low, low), found.low),
+        xp.where(up > 0, xp.maximum(found.high, high), found.high),
+    )
 
 
 @record

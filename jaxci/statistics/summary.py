@@ -22,6 +22,9 @@ from jaxci.statistics.order import IQR, ROUNDING, Median, Quantile, TrimmedMean
 from jaxci.statistics.sample import PseudoUnits, Sample
 from jaxci.statistics.sums import Bank, Features
 
+BEYOND = 1e-5
+"""How far values may lie beyond the bounds of their metric, by rounding in whatever precision they were computed."""
+
 
 def centre(x: Any, n: int) -> Any:
     """Return a centre of the first ``n`` of ``x``: their median, or the mean of traced values.
@@ -117,14 +120,15 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
             If they are not one number a row, or some lie beyond the bounds.
         """
         values, name = self.row_values(sample), type(self).__name__
-        kind = getattr(getattr(values, "dtype", None), "kind", "O")
-        if kind not in "biuf" or values.ndim != 1 or len(values) < sample.n:
+        kinds = (jnp.floating, jnp.integer, jnp.bool_)
+        numbers = hasattr(values, "dtype") and any(jnp.issubdtype(values.dtype, kind) for kind in kinds)
+        if not numbers or values.ndim != 1 or len(values) < sample.n:
             what = f"shape {values.shape} and dtype {values.dtype}" if hasattr(values, "dtype") else shown(values)
             raise ValueError(f"row_values of {name!r} must return one number a row, shape ({sample.n},); got {what}")
         values = values.astype(np.float64)
-        if isinstance(values, np.ndarray):
+        if isinstance(values, np.ndarray) and np.isfinite(self.bounds).any():
             low, high = (end ** (2 if self.link == "sqrt" else 1) for end in self.bounds)
-            slack = ROUNDING * np.finfo(float).eps * max(abs(end) if np.isfinite(end) else 0.0 for end in (low, high))
+            slack = BEYOND * max(1.0, *(abs(end) for end in (low, high) if np.isfinite(end)))
             outside = values[: sample.n][(values[: sample.n] < low - slack) | (values[: sample.n] > high + slack)]
             if len(outside):
                 rule = f"lie within its bounds, [{low:g}, {high:g}]"

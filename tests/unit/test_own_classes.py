@@ -31,7 +31,7 @@ class Off(MeanError):
         return (abs(sample.y_true - sample.y_pred) > 1).astype(self.dtype)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "uint32", "float32"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "uint32", "float32", "bfloat16"])
 def test_differences_of_row_values_are_those_of_numbers_whatever_their_type(dtype):
     found, wanted = (jaxci.compare(Off(name), Y, CLOSE, FAR, rng=0) for name in (dtype, "float64"))
     assert found.estimate == wanted.estimate < 0
@@ -72,6 +72,16 @@ def test_row_values_beyond_the_bounds_that_a_metric_declares_are_refused(bounds)
         ValueError, match=r"row_values of 'Own' must lie within its bounds, \[.*\]; \d+ do not, such as"
     ):
         jaxci.interval(squared, Y, CLOSE)
+
+
+def test_rounding_takes_no_row_value_beyond_its_bounds():
+    above = np.float32(1) + np.finfo(np.float32).eps
+    for function, bounds in (
+        (lambda sample: np.where(sample.y_true > 5, above, 0.5).astype(np.float32), (0.0, 1.0)),
+        (lambda sample: sample.y_true**2 - 2 * sample.y_true * sample.y_pred + sample.y_pred**2, (0.0, np.inf)),
+    ):
+        low, high = jaxci.interval(metric_of(function, bounds), Y, Y * (1 + 1e-9), method="t").confidence_interval
+        assert low <= high
 
 
 def method_of(function):
@@ -194,6 +204,27 @@ def test_a_learner_that_knows_the_rows_it_is_tested_on_is_refused(kind):
     assert len(check_inducer(OfWeight())) == 9
     found = jaxci.generalization_interval(OfWeight(), X, CLASSES, rng=0, progress=False)
     assert 0.05 < found.estimate < 0.6
+
+
+@record
+class Single(Inducer):
+    """Predict the mean, in single precision and about a middle that all rows have."""
+
+    task = "regression"
+
+    def fit(self, key, X, y, weights, n_classes):
+        """Subtract the middle of all rows, and the mean of those of some weight, which is no promise broken."""
+        middle, y = y.astype(jnp.float32).mean(), y.astype(jnp.float32)
+        return Fitted(middle + jnp.average(y - middle, weights=weights), jnp.asarray(True))
+
+    def predict(self, params, X):
+        """Return the mean."""
+        return jnp.full(len(X), params, float)
+
+
+def test_a_learner_of_single_precision_is_no_leak():
+    found = jaxci.generalization_interval(Single(), X, 1e6 * X[:, 0], rng=0, progress=False)
+    assert found.estimate > 0
 
 
 def test_probabilities_of_a_learner_that_are_none_are_refused():

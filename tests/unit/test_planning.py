@@ -16,6 +16,7 @@ from jaxci.distributions import Cells, GaussianClasses
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import tails
 from jaxci.intervals.kurtosis import KurtosisT
+from jaxci.intervals.mean_power import MeanPower
 from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.registry import method_by_name
@@ -429,6 +430,35 @@ def test_a_power_of_means_is_that_of_the_interval_that_compare_takes(law, times)
         assert compared.method == found.method
         shown += compared.confidence_interval.low > 0
     assert shown / 400 == pytest.approx(found.reached_power, abs=5 * math.sqrt(0.16 / 400 + 0.16 / 1000))
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_a_power_of_means_is_not_lost_by_more_rows():
+    """One row in a hundred lies far out: 6 rows show a difference, and 100, which hold one of these, mostly do not."""
+    rng = np.random.default_rng(0)
+    a = np.concatenate([rng.normal(0.1, 0.05, 990), rng.normal(-2, 0.05, 10)])
+    found = jaxci.plan("mean", expected={"prediction_a": a, "prediction_b": 0 * a}, power=0.8)
+    power = MeanPower(a.mean(), a.std(), a, 0.95, 1_000)
+    assert power(6) > 0.8 > 0.5 > power(100)
+    assert 250 < found.n < 350
+    assert min(power(n) for n in (found.n, 350, 500, 700)) >= 0.8
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_differences_that_are_all_the_same_have_the_power_of_the_sign_test():
+    """Whatever rounding makes of their deviation: as compare judges them."""
+    a = np.concatenate([np.full(18, 0.7), np.full(2, -0.1)])
+    power = MeanPower(a.mean(), a.std(), a, 0.95, 1_000)
+    assert all(power(n) > 0.98 for n in range(10, 19))
+    found = jaxci.plan("mean", expected={"prediction_a": a, "prediction_b": 0 * a}, power=0.9)
+    assert found.n <= 10
+
+
+def test_the_method_that_a_plan_names_may_be_asked_for():
+    for metric, expected in (("mean", {"sd": 1.0, "a": 0.5, "b": 0.0}), ("mean", {"sd": 1.0, "a": 0.02, "b": 0.0})):
+        found = jaxci.plan(metric, expected=expected, power=0.8)
+        again = jaxci.plan(metric, expected=expected, power=0.8, method=found.method)
+        assert (again.n, again.method, again.reason) == (found.n, found.method, "asked for")
 
 
 @pytest.mark.slow
