@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -439,15 +440,27 @@ class Accumulator:
                 )
         if missing := [name for name in self.state_dict() if name not in state]:
             raise ValueError(f"state must be what state_dict() returned; it lacks {', '.join(map(repr, missing))}")
-        counted = CountedRows.of(self._asked, state)
+        given = state["given"]
+        try:
+            n = operator.index(state["n"])
+        except TypeError:
+            n = -1
+        if n < 0:
+            raise ValueError(f"state['n'] must be a number of rows; got {shown(state['n'])}")
+        if given is not None and (isinstance(given, str) or not all(isinstance(name, str) for name in given)):
+            raise ValueError(f"state['given'] must be None or names of arguments; got {shown(given)}")
+        try:
+            counted, rows = CountedRows.of(self._asked, state), KeptRows.of(state["rows"])
+        except (AttributeError, TypeError, KeyError, IndexError) as error:
+            raise ValueError(f"state must be what state_dict() returned; a part of it is not: {error}") from error
+        source = randomness(state["rng"])
         if counted.poisson is not None and len(counted.poisson.weights) != 1 + self._asked.n_resamples:
             raise ValueError(
                 f"state must be that of an Accumulator of the same n_resamples {self._asked.n_resamples}; got "
                 f"{len(counted.poisson.weights) - 1}"
             )
-        rows, source = KeptRows.of(state["rows"]), randomness(state["rng"])
         with self._lock:
-            self._n = int(state["n"])
-            self._given = None if state["given"] is None else frozenset(state["given"])
+            self._n = n
+            self._given = None if given is None else frozenset(given)
             self._source, self._counted, self._rows = source, counted, rows
         return self

@@ -51,3 +51,28 @@ def test_a_state_goes_through_json(monkeypatch, kind, given, most):
     for one, two in zip(again.finalize(), expected, strict=True):
         found, wanted = ((x.estimate, *x.confidence_interval) for x in (one, two))
         np.testing.assert_allclose(found, wanted, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("n", -1, r"state\['n'\] must be a number of rows; got -1"),
+        ("n", "many", r"state\['n'\] must be a number of rows; got 'many'"),
+        ("given", "y_true", r"state\['given'\] must be None or names of arguments; got 'y_true'"),
+        ("values", None, "state must be what state_dict\\(\\) returned; a part of it is not"),
+        ("table", 5, "state must be what state_dict\\(\\) returned; a part of it is not"),
+        ("rows", 3, "state must be what state_dict\\(\\) returned; a part of it is not"),
+    ],
+)
+def test_a_damaged_part_of_a_state_is_refused_and_changes_nothing(name, value, said):
+    rng = np.random.default_rng(0)
+    y, score = rng.integers(0, 2, 60), rng.random(60)
+    kept = jaxci.Accumulator(["accuracy", "roc_auc"], rng=0)
+    kept.update(y, 1 * (score > 0.5), score)
+    state = kept.state_dict()
+    with pytest.raises(ValueError, match=said):
+        kept.load({**state, name: value})
+    again = jaxci.Accumulator(["accuracy", "roc_auc"], rng=0).load({**state, "n": np.array(60)})
+    assert [row.confidence_interval for row in again.finalize().rows] == [
+        row.confidence_interval for row in kept.finalize().rows
+    ]
