@@ -28,8 +28,8 @@ from jaxci.statistics.base import Statistic
 TAKEN = "what compare takes"
 """Why a method is planned for."""
 ASKED_FOR = "asked for"
-MOST_COMPARED = 2_000
-"""Rows of a study up to which a power of two means is simulated; of more the skewness hardly matters."""
+MOST_COMPARED, MOST_OF_PILOT = 2_000, 5_000
+"""Rows of a study up to which a power of two means is simulated, of normal differences and of those of a pilot."""
 BEYOND = 8
 """How many times as many rows as Student's law takes are looked at, of a pilot of which a few rows lie far out."""
 STUDIES = 1_000
@@ -182,18 +182,21 @@ def of_means(asked: PowerAsked, known: Difference, clusters: Clusters | None) ->
         return Test(*asked.chosen(T()), by_student, by_law)
     reason = TAKEN if asked.method == "auto" else ASKED_FOR
     by_normal = math.ceil(normal_size(d, deviation, deviation, asked.power, alpha))
-    if by_normal > MOST_COMPARED:
-        return Test(taken, reason, by_student, f"{by_law}, which hardly matters for so many")
+    largest = MOST_COMPARED if known.rows is None else MOST_OF_PILOT
+    if by_normal > largest:
+        return Test(taken, reason, by_student, f"{by_law}, as so many rows are nearly judged as these")
     studied = MeanPower(d, deviation, known.rows, asked.level, STUDIES)
-    power = functools.cache(lambda n: studied(n) if n <= MOST_COMPARED else by_student(n))
+    power = functools.cache(lambda n: studied(n) if n <= largest else by_student(n))
     if known.rows is None:
         how = f"simulation of {STUDIES:,} studies of normal differences, {ROUGHLY}"
         return Test(taken, reason, power, how, max(2, by_normal), ahead=0)
-    most = min(BEYOND * by_normal, MOST_COMPARED)
+    most, least = min(BEYOND * by_normal, MOST_COMPARED), 2 if by_normal < MOST_COMPARED // 2 else by_normal // 2
     how = f"simulation of {STUDIES:,} studies of differences as in the pilot, {ROUGHLY}; larger ones have no less"
-    return Test(
-        taken, reason, power, how, ahead=0, later=lambda n: studied.from_then_on(n, most) if n < most else power(n)
-    )
+
+    def later(n: int) -> float:
+        return studied.from_then_on(n, most) if n < most else power(n)
+
+    return Test(taken, reason, power, how, least, ahead=0, later=later)
 
 
 def of_smooth(asked: PowerAsked, known: Difference, clusters: Clusters | None, *, area: bool) -> Test:
