@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import jaxci
 from jaxci.api.run_boards import OF_FEW_GAPS
@@ -542,6 +543,28 @@ def explained_variances_of_heavy_targets() -> list[str]:
         f"{min(auto):.2f} to {max(auto):.2f}, at most {widest:.1f} times as wide as needed",
         f"`percentile`: {min(percentile):.2f} to {max(percentile):.2f}",
     ]
+
+
+@on("choose")
+def equal_models_that_tango_tells_apart() -> list[str]:
+    """By the law of the rows that differ, and of these which model they favour."""
+
+    def told_apart(level: float, n: int, *, one_sided: bool) -> float:
+        step = stats.norm.isf((1 - level) / (1 if one_sided else 2))
+        rejected = [0.0]
+        for differ in range(1, n + 1):
+            ahead = (2 * np.arange(differ + 1) - differ) / np.sqrt(differ)
+            far = ahead > step if one_sided else np.abs(ahead) > step
+            rejected.append(float(stats.binom.pmf(np.flatnonzero(far), differ, 0.5).sum()))
+        shares = np.linspace(0.005, 1, 400)[:, None]
+        return float(np.max(stats.binom.pmf(np.arange(n + 1), n, shares) @ rejected))
+
+    said = []
+    for one_sided in (False, True):
+        worst = [max(told_apart(level, n, one_sided=one_sided) for n in (30, 100, 300)) for level in (0.95, 0.9, 0.8)]
+        said.append([f"{100 * worst[0]:.1f}%", *(f"{100 * x:.0f}%" for x in worst[1:])])
+    (a, b, c), (d, e, f) = said
+    return [f"in at most {a} at 95%, {b} at 90% and {c} at 80%, one-sided {d}, {e} and {f} (30 to 300 rows, exactly)"]
 
 
 @on("choose")
