@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import numpy as np
 
 from jaxci.records import record
 from jaxci.statistics.base import Statistic
@@ -64,6 +65,10 @@ class MeanOfKnown(_OfKnown, MeanStatistic):
     def row_values(self, sample: Sample) -> Any:
         """Return the values (n,)."""
         return sample.values
+
+    def averaged_values(self, sample: Sample) -> Any:
+        """Return the values (n,) as they are: rows that stand for others of a cluster may lie beyond the bounds."""
+        return sample.values.astype(np.float64)
 
 
 @record
