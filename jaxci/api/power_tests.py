@@ -202,7 +202,10 @@ def of_means(asked: PowerAsked, known: Difference, clusters: Clusters | None) ->
 def of_smooth(asked: PowerAsked, known: Difference, clusters: Clusters | None, *, area: bool) -> Test:
     """Test the difference of a smooth metric, such as the whole area under a ROC curve."""
     d, s, alpha, units_of = known.value, known.deviation, 1 - asked.level, clusters or ALONE
-    method, why = asked.chosen(DeLongDifference() if area and clusters is None else Delta())
+    taken = DeLongDifference(use_t=True)
+    simulated = known.scores is not None and asked.takes(taken)
+    served: Method = DeLongDifference() if area and clusters is None else Delta()
+    method, why = (taken, ASKED_FOR) if simulated and asked.method != "auto" else asked.chosen(served)
     rows = normal_size(d, s, s, asked.power, alpha) * units_of.design_effect / units_of.size
     how, least = "with the variance that the method estimates", max(2, math.floor(rows))
     if clusters is not None:
@@ -212,8 +215,9 @@ def of_smooth(asked: PowerAsked, known: Difference, clusters: Clusters | None, *
             return t_power(d, deviation, clusters.rows(units), clusters.degrees(units, 0), alpha)
 
         return Test(method, why, of_clusters, f"approximation by the noncentral t law of the clusters, {how}", least)
-    if known.scores is not None and asked.method == "auto" and least <= MOST_STUDIED:
+    if simulated and least <= MOST_STUDIED:
         assert known.prevalence is not None
+        assert known.scores is not None
         studied = AreaPower(known.scores, known.prevalence, asked.level, STUDIES)
         of_rarer = round(1 / (2 * min(known.prevalence, 1 - known.prevalence)))  # rows that bring half of one
 
@@ -224,5 +228,5 @@ def of_smooth(asked: PowerAsked, known: Difference, clusters: Clusters | None, *
         whose = "normal scores" if known.pilot is None else "scores as in the pilot"
         how = f"simulation of {STUDIES:,} studies of {whose}, as many of them positive as expected, {ROUGHLY}"
         step = min(max(1, least // FINE, of_rarer), MOST_STUDIED // FINE)
-        return Test(DeLongDifference(use_t=True), TAKEN, of_areas, how, least, step, ahead=0)
+        return Test(taken, TAKEN if asked.method == "auto" else ASKED_FOR, of_areas, how, least, step, ahead=0)
     return Test(method, why, lambda n: normal_power(d, s, s, n, alpha), f"normal approximation, {how}", least)

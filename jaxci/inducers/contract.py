@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxci.checks import check_count
 from jaxci.inducers.base import Inducer, batches, fit_predict, fitting, predicting
-from jaxci.inducers.host import OFF
+from jaxci.inducers.host import no_probabilities
 from jaxci.inducers.registry import as_inducer, inducer, inducer_to_dict
 
 N, D, FITS = 60, 3, 3
@@ -116,8 +116,7 @@ def check_first_fits(
     name, first = type(learner).__name__, predictions[0]
     if probabilities and n_classes and np.isfinite(predictions).all():
         rows = predictions.reshape(-1, n_classes)
-        off = (rows < -OFF).any(axis=1) | (np.abs(rows.sum(axis=1) - 1) > OFF)
-        if off.any():
+        if (off := no_probabilities(rows)).any():
             got = np.array2string(rows[np.argmax(off)], precision=3)
             raise ValueError(f"{name}.predict must return probabilities, which sum to 1; got {got}")
     left_out = weights[0] == 0

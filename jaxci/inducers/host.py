@@ -278,11 +278,16 @@ def _by_class(model: Any, X: Any, classes: np.ndarray, read: str, seen: np.ndarr
     if found.shape[1] != len(labels):
         called = "predict_proba" if by_label else "decision_function"
         raise ValueError(f"{called} must return a column for each of {len(labels)} labels; got shape {found.shape}")
-    if read == "probabilities" and (off := (found < -OFF).any(axis=1) | (np.abs(found.sum(axis=1) - 1) > OFF)).any():
+    if read == "probabilities" and (off := no_probabilities(found)).any():
         raise ValueError(f"predict_proba must return probabilities, which sum to 1; got {found[np.argmax(off)]}")
     out = np.zeros((len(found), len(classes))) if by_label else np.full((len(found), len(classes)), found.min())
     out[:, _indicators(labels, classes).argmax(axis=1)] = found
     return out
+
+
+def no_probabilities(found: np.ndarray) -> np.ndarray:
+    """Return which rows of ``found`` (m, K) have a negative entry, or do not sum to 1, beyond rounding."""
+    return np.asarray((found < -OFF).any(axis=1) | (np.abs(found.sum(axis=1) - 1) > OFF))
 
 
 def _indicators(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:

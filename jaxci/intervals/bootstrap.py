@@ -259,8 +259,8 @@ class BCa(BootstrapMethod):
 
     Notes
     -----
-    Balanced accuracy of 1,000 rows of 15 classes, one of which has 15 rows and recall .85, the others .99: covered .89
-    without ``clean_classes``, .97 with it.
+    Macro precision of 1,000 rows of 15 classes, six of which have 15 rows and recall .9, the others .995: covered .79
+    in 100 data sets without ``clean_classes``, .98 with it, at 1.3 times the width.
     """
 
     name = "bca"

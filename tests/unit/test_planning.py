@@ -455,7 +455,9 @@ def test_differences_that_are_all_the_same_have_the_power_of_the_sign_test():
 
 
 def test_the_method_that_a_plan_names_may_be_asked_for():
-    for metric, expected in (("mean", {"sd": 1.0, "a": 0.5, "b": 0.0}), ("mean", {"sd": 1.0, "a": 0.02, "b": 0.0})):
+    areas = {"a": 0.9, "b": 0.7, "prevalence": 0.5, "correlation": 0.5}
+    means = ({"sd": 1.0, "a": a, "b": 0.0} for a in (0.5, 0.02))
+    for metric, expected in (*(("mean", one) for one in means), ("roc_auc", areas)):
         found = jaxci.plan(metric, expected=expected, power=0.8)
         again = jaxci.plan(metric, expected=expected, power=0.8, method=found.method)
         assert (again.n, again.method, again.reason) == (found.n, found.method, "asked for")
