@@ -79,7 +79,7 @@ class PowerAsked:
             return served[0], TAKEN if taken else "its power is known; compare may take another interval"
         method = difference_by_name(self.method)
         if method not in served:
-            names = ", ".join(repr(one.name) for one in served)
+            names = ", ".join(repr(one.label) for one in served)
             raise ValueError(
                 f"method must be one whose power is known for {self.name}, {names}; got {shown(method.written())}"
             )
@@ -179,7 +179,7 @@ def of_means(asked: PowerAsked, known: Difference, clusters: Clusters | None) ->
 
     by_law, taken = "closed form: the noncentral t law, for normal differences", KurtosisT(skewed=True)
     if clusters is not None or not asked.takes(taken):
-        return Test(*asked.chosen(T()), by_student, by_law)
+        return Test(*asked.chosen(*((T(), taken) if clusters is None else (T(),))), by_student, by_law)
     reason = TAKEN if asked.method == "auto" else ASKED_FOR
     by_normal = math.ceil(normal_size(d, deviation, deviation, asked.power, alpha))
     largest = MOST_COMPARED if known.rows is None else MOST_OF_PILOT
