@@ -129,6 +129,18 @@ def _content(path: Path) -> dict[str, Any]:
     return _restored(found)
 
 
+def _check_hash(path: Path, record: Mapping[str, Any]) -> None:
+    """Raise where a file was changed since it was written; those of an earlier version do not tell."""
+    known = record.get("hash")
+    if known is not None and known != digest({key: value for key, value in record.items() if key != "hash"}):
+        raise DamagedFile(path, "was changed since it was written: its content is not what its hash was taken of")
+
+
+def _with_hash(content: Mapping[str, Any]) -> bytes:
+    """Return a JSON file that holds the content, and a fingerprint of it."""
+    return json.dumps({**_storable(content), "hash": digest(content)}, indent=1).encode()
+
+
 def _brief(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
@@ -231,7 +243,7 @@ class Store:
         """Write a finished cell; ``of`` is what determines it."""
         process = f"{os.getpid()} on {socket.gethostname()}"
         content = {"name": name, "of": of, **record, "surroundings": {**surroundings(), "process": process}}
-        write_whole(self._path(name), json.dumps(_storable(content), indent=1).encode())
+        write_whole(self._path(name), _with_hash(content))
 
     def read(self, name: str, of: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return a finished cell as it was written; None if it is not there, or of the study before it grew.
@@ -239,7 +251,7 @@ class Store:
         Raises
         ------
         DamagedFile
-            If the file is cut short, cannot be read, or is that of another cell or study.
+            If the file is cut short, was changed, cannot be read, or is that of another cell or study.
         """
         path = self._path(name)
         if not path.exists():
@@ -248,6 +260,7 @@ class Store:
         grown = self.check(path, name, of, record)
         if not isinstance(record.get("rows"), list) or "seconds" not in record:
             raise DamagedFile(path, "is damaged: it holds no rows")
+        _check_hash(path, record)
         return None if grown else record
 
     def check(self, path: Path, name: str, of: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
@@ -295,12 +308,12 @@ class Store:
         self.check(path, name, of, record)
         if not isinstance(record.get("truths"), dict):
             raise DamagedFile(path, "is damaged: it holds no true values")
+        _check_hash(path, record)
         return record["truths"]
 
     def keep_note(self, name: str, of: Mapping[str, Any], truths: Mapping[str, Any]) -> None:
         """Keep a note beside the cells."""
-        content = {"name": name, "of": of, "truths": truths}
-        write_whole(self._note(name), json.dumps(_storable(content), indent=1).encode())
+        write_whole(self._note(name), _with_hash({"name": name, "of": of, "truths": truths}))
 
     def discard_note(self, name: str) -> None:
         """Delete a note."""

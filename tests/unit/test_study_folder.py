@@ -4,6 +4,7 @@ import dataclasses
 import errno
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -89,10 +90,15 @@ def of_another_seed(path):
     path.write_text(json.dumps(record))
 
 
+def edited(path):
+    path.write_text(re.sub(r'"coverage": [0-9.]+', '"coverage": "high"', path.read_text(), count=1))
+
+
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [
         (cut, "is damaged or cut short"),
+        (edited, "was changed since it was written"),
         (lambda path: path.write_text("[]"), "it holds no record"),
         (lambda path: path.write_bytes(b"\xff\xfe"), "is damaged or cut short"),
         (lambda path: shutil.copy(cell(path.parent.parent, "gamma, n=10"), path), "is not of 'beta, n=10' but of 'gam"),
@@ -115,12 +121,17 @@ def test_a_file_of_a_cell_that_is_none_is_named_refused_and_recomputed(folder, f
     assert kept.stat().st_mtime_ns == before
 
 
+def edited_truth(path):
+    path.write_text(path.read_text().replace('"value": 2.0', '"value": 7.5'))
+
+
 @pytest.mark.slow
 def test_damaged_true_values_are_named_refused_and_recomputed(folder, finished):
     path = folder / "truths" / file_name("gamma")
-    cut(path)
-    with pytest.raises(DamagedFile, match=r"truths.gamma.* is damaged or cut short"):
-        small().run(folder)
+    for spoil, why in ((edited_truth, "was changed since it was written"), (cut, "is damaged or cut short")):
+        spoil(path)
+        with pytest.raises(DamagedFile, match=rf"truths.gamma.* {why}"):
+            small().run(folder)
     assert list(state_of(small(), folder).damaged) == ["true values of gamma"]
     before = stamps(folder)
     same(small().run(folder, recompute=True).columns, finished[1])
