@@ -26,10 +26,12 @@ from jaxci.generalization.fits import Outcome, distinct_samples, fit_plans, test
 from jaxci.generalization.losses import Loss
 from jaxci.generalization.registry import METHODS
 from jaxci.inducers.base import FIT_BUDGET, Inducer, current
+from jaxci.inducers.contract import try_fit
 from jaxci.inference.loss_intervals import KnownLosses
 from jaxci.inference.sharding import Spread
 from jaxci.resampling.plan import Plan
 from jaxci.resampling.splits import insample
+from jaxci.tracing import of_users
 
 ENDS = ("reported", "formula")
 """What is judged: what :func:`jaxci.generalization_interval` gives, or what the formula of a method does."""
@@ -217,6 +219,7 @@ def run_cell(
     first = np.concatenate([[0], np.cumsum(sizes)])
     total = sum(sizes[g] for g in groups)
     done, parts = 0, []
+    of_own = isinstance(cell.learner, Inducer) and of_users(cell.learner)
     if isinstance(cell.learner, Inducer):
         own = current(cell.learner, cell.n, cell.problem.n_features, cell.problem.n_classes)
         cell = dataclasses.replace(cell, learner=own)
@@ -224,6 +227,8 @@ def run_cell(
         fresh = None if is_exact(cell.problem, cell.learner, cell.loss, cell.n) else cell.validation(key)
     for g in groups:
         runner = _Group(cell, key, g, spread, fresh, memory_limit or FIT_BUDGET)
+        if of_own and g == groups[0]:
+            runner.try_learner(first[g])
         for start in range(first[g], first[g + 1], runner.at_once):
             parts.append(runner.found(range(start, min(start + runner.at_once, first[g + 1]))))
             done += len(parts[-1].risks)
@@ -252,6 +257,13 @@ class _Group:
         # Losses and predictions of all fits of a data set are held at once.
         held = 8 * cell.n * len(self.counts) * (2 + max(self.n_classes, 1))
         self.at_once = int(np.clip(budget // held, 1, 64))
+
+    def try_learner(self, replication: int) -> None:
+        """Raise where a learner of the user's own does not keep what it promises on a data set."""
+        with jax.enable_x64(True):
+            X, y = (np.asarray(rows[0]) for rows in self.cell.data(self.key, [replication]))
+        reads = self.cell.loss.reads == "probabilities"
+        try_fit(self.cell.learner, X, y, self.n_classes, probabilities=reads)
 
     def found(self, replications: range) -> Found:
         """Return estimates, bounds and truths of some replications."""

@@ -111,18 +111,19 @@ def check_first_fits(
     Raises
     ------
     ValueError
-        If ``probabilities`` are none, or the first fit knows the targets of rows whose weight is 0.
+        If ``probabilities`` are none, or the first fit that leaves out rows knows their targets.
     """
-    name, first = type(learner).__name__, predictions[0]
+    name = type(learner).__name__
     if probabilities and n_classes and np.isfinite(predictions).all():
         rows = predictions.reshape(-1, n_classes)
         if (off := no_probabilities(rows)).any():
             got = np.array2string(rows[np.argmax(off)], precision=3)
             raise ValueError(f"{name}.predict must return probabilities, which sum to 1; got {got}")
-    left_out = weights[0] == 0
-    if not left_out.any() or not np.isfinite(first).all():
+    leaving_out = np.flatnonzero((weights[: len(predictions)] == 0).any(axis=1))
+    if not leaving_out.size or not np.isfinite(first := predictions[leaving_out[0]]).all():
         return
-    again = next(batches(learner, key, X, other_targets(y, left_out, n_classes), weights, n_classes)).predictions[0]
+    targets = other_targets(y, weights[leaving_out[0]] == 0, n_classes)
+    again = next(batches(learner, key, X, targets, weights, n_classes)).predictions[leaving_out[0]]
     scale = 1.0 if n_classes else float(np.ptp(y)) or 1.0
     moved = (np.abs(again - first) > LEAK * (scale + np.abs(first))).reshape(len(first), -1).any(axis=1)
     if moved.any():
@@ -131,6 +132,14 @@ def check_first_fits(
             "with the targets of these alone, so that a model is tested on what it was told; "
             "jaxci.inducers.check_inducer tries this and other promises"
         )
+
+
+def try_fit(learner: Inducer, X: np.ndarray, y: np.ndarray, n_classes: int, *, probabilities: bool) -> None:
+    """Fit a user's learner to all rows but the first quarter, and check it as the above."""
+    weights = 1.0 * (np.arange(len(X)) >= len(X) // 4)[None]
+    data = learner, jax.random.key(KEY), X, y, weights, n_classes
+    for batch in batches(*data):
+        check_first_fits(*data, batch.predictions, probabilities=probabilities)
 
 
 def batch_is_its_fits(learner: Inducer, trial: Trial, tolerance: float) -> None:

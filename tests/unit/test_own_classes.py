@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxci
-from jaxci.coverage import Study
+from jaxci.coverage import GeneralizationStudy, Study
 from jaxci.distributions import Distribution
 from jaxci.inducers import Fitted, Inducer, check_inducer
 from jaxci.intervals.base import Method
@@ -201,9 +201,22 @@ def test_a_learner_that_knows_the_rows_it_is_tested_on_is_refused(kind):
         jaxci.generalization_interval(learner, X, y, rng=0, progress=False)
     with pytest.raises(ValueError, match=told):
         jaxci.compare_inducers("constant", learner, X, y, rng=0, progress=False)
+    with pytest.raises(ValueError, match=told):  # .632 fits all rows first
+        jaxci.generalization_interval(learner, X, y, method="bootstrap_632", rng=0, progress=False)
     assert len(check_inducer(OfWeight())) == 9
     found = jaxci.generalization_interval(OfWeight(), X, CLASSES, rng=0, progress=False)
     assert 0.05 < found.estimate < 0.6
+
+
+@pytest.mark.parametrize("kind", KNOWING)
+def test_a_study_refuses_a_learner_that_knows_the_rows_it_is_tested_on(kind, tmp_path):
+    """Its risk would be right, and its estimates 0."""
+    law, loss = ("friedman1", "absolute") if kind == "target" else ("bates_classif_20", "zero_one")
+    study = GeneralizationStudy(
+        [law], {kind: KNOWING[kind][0]}, [loss], ["bootstrap_632", "cv_wald"], [60], n_replications=2, n_groups=1
+    )
+    with pytest.raises(ValueError, match=r"fit must leave out rows of weight 0: \d+ of 60 predictions change"):
+        study.run(tmp_path / "out", progress=False)
 
 
 @record
