@@ -169,7 +169,20 @@ def _rarest(codes: np.ndarray, classes: Any) -> str:
 def _remarks(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:
     told = _group_remark(how, plans, data) or _weight_remark(how, plans, data)
     few = few_tested(plans[0], None if data.codes is None else data.y, data.classes) if how.metric else []
-    return told + few + order_remark(plans[0])
+    return told + _untrained_remark(how, plans[0], data) + few + order_remark(plans[0])
+
+
+def _untrained_remark(how: Splitting, plan: Plan, data: Learning) -> list[str]:
+    """Say where the groups, or splits of the user's own, leave a class that is tested out of what is trained on."""
+    if data.classes is None or (data.groups is None and how.cv is None):
+        return []
+    is_class = data.y[:, None] == np.arange(len(data.classes))
+    unknown = (plan.test_mask @ is_class) & ~((plan.train_counts > 0) @ is_class)
+    if not unknown.any():
+        return []
+    name = shown(np.asarray(data.classes)[unknown.any(axis=0).argmax()].item())
+    splits = f"{np.count_nonzero(unknown.any(axis=1))} of {len(plan)} splits"
+    return [f"{splits} test a class that they do not train on (class {name}): its rows are predicted wrong there"]
 
 
 def _group_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:

@@ -267,3 +267,20 @@ def test_areas_of_good_learners_are_covered():
             ).confidence_interval
             missed[scale] += not low <= special.ndtr(3.5 / np.sqrt(2)) <= high
     assert missed["nearer_end"] <= stats.binom.isf(1e-6, 200, 0.05) < missed["plain"]
+
+
+def test_a_class_that_lies_in_one_group_is_told():
+    """Whoever tests it has not seen it: a metric of the rows says nothing of what training on it would give."""
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(120, 2)), np.repeat(np.arange(12), 10)
+    y = np.where(X[:, 0] > 0, "up", "down")
+    told = "splits test a class that they do not train on (class 'rare'): its rows are predicted wrong there"
+    for gathered in (False, True):
+        y[groups == 4 if gathered else groups >= 12] = "rare"
+        found = jaxci.generalization_interval("constant", X, y, groups=groups, rng=0, progress=False)
+        assert any(told in said for said in found.warnings) == gathered
+    y[groups < 12] = "down"
+    y[:5] = "rare"
+    halves = [(np.arange(60, 120), np.arange(60)), (np.arange(60), np.arange(60, 120))]
+    found = jaxci.generalization_interval("constant", X, y, cv=halves, method="cv_wald", rng=0, progress=False)
+    assert any(said.startswith("1 of 2 splits test a class") for said in found.warnings)
