@@ -220,28 +220,27 @@ def on_scale(
 ) -> LossInterval:
     """Return ``estimate -+ h`` with ends that are symmetric on another scale, for the mean of a positive loss.
 
-    "log": ``estimate exp(-+ h / estimate)``. "cube_root": ``estimate (1 -+ h / (3 estimate))^3``, on which means of
-    squared normal errors are nearly normal (Wilson and Hilferty 1931); a root below 0 counts as 0. "wilson", for a
-    loss of 0 or 1: also as far as the score interval of the estimate, ``(q - estimate)^2 <= k q (1 - q)`` with
-    ``k = h^2 / (mean (1 - mean))``; ``mean`` is that of the losses whose error h holds, by default the estimate.
-    "nearer_end", for what lies between ``bounds``: "cube_root" of its distance from the nearer one, cut at both.
+    ``mean`` is that of the losses whose error h holds, by default the estimate. "log": ``mean exp(-+ h / mean)``, moved
+    by ``estimate - mean``. "cube_root": the same of ``mean (1 -+ h / (3 mean))^3``, on which means of squared normal
+    errors are nearly normal (Wilson and Hilferty 1931); a root below 0 counts as 0. "wilson", for a loss of 0 or 1: also
+    as far as the score interval of the estimate, ``(q - estimate)^2 <= k q (1 - q)`` with ``k = h^2 / (mean (1 -
+    mean))``. "nearer_end", for what lies between ``bounds``: "cube_root" of its distance from the nearer one, cut at
+    both.
     """
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(map(repr, SCALES))}; got {scale!r}")
     if scale == "plain" or found.high == found.low:
         return found
+    about = found.estimate if mean is None else mean
     if scale == "wilson":
-        return _reaching_wilson(found, found.estimate if mean is None else mean)
+        return _reaching_wilson(found, about)
     if scale == "nearer_end":
         return _between(found, bounds)
-    if found.estimate <= 0:
-        raise ValueError(f"scale={scale!r} needs a positive mean loss; got {found.estimate:g}")
-    ratio = (found.high - found.estimate) / found.estimate
-    if scale == "log":
-        low, high = math.exp(-ratio), math.exp(ratio)
-    else:
-        low, high = _by_cube_roots(ratio)
-    return found._replace(low=found.estimate * low, high=found.estimate * high)
+    if about <= 0:
+        raise ValueError(f"scale={scale!r} needs a positive mean loss; got {about:g}")
+    ratio, moved = (found.high - found.estimate) / about, found.estimate - about
+    low, high = (math.exp(-ratio), math.exp(ratio)) if scale == "log" else _by_cube_roots(ratio)
+    return found._replace(low=moved + about * low, high=moved + about * high)
 
 
 def check_bounds(bounds: Any) -> None:

@@ -335,9 +335,14 @@ def test_means_without_a_bound_have_their_ends_on_the_scale_of_cube_roots(method
         jaxci.generalization_interval("ridge", X, target, method=method, loss=loss, rng=0, progress=False, **given)
         for loss, given in (("squared", {}), ("squared", {"scale": "plain"}), ("winsorized", {}))
     )
-    ratio = (plain.confidence_interval.high - plain.estimate) / (3 * plain.estimate)
-    ends = found.estimate * (1 - ratio) ** 3, found.estimate * (1 + ratio) ** 3
-    np.testing.assert_allclose(found.confidence_interval, ends, rtol=1e-12)
+    half, low, high = plain.confidence_interval.high - plain.estimate, *found.confidence_interval
+    mean = found.estimate
+    if method == "nested_cv":  # that before the correction, of models of fewer rows
+        mean = 2 * half**2 / 3 / (low + high - 2 * found.estimate)
+        assert found.estimate < mean < 1.2 * found.estimate
+    roots = 1 - half / (3 * mean), 1 + half / (3 * mean)
+    ends = [found.estimate + mean * (root**3 - 1) for root in roots]
+    np.testing.assert_allclose((low, high), ends, rtol=1e-9)
     assert "ends on the scale of cube roots" in found.reason
     assert found.estimate == plain.estimate
     assert "cube roots" not in plain.reason
@@ -354,6 +359,10 @@ def test_scales_by_their_definition():
     assert on_scale(LossInterval(1.0, -4.0, 6.0, 2.0), "cube_root").low == 0.0
     alike = LossInterval(1.0, 1.0, 1.0, 0.0)
     assert on_scale(alike, "log") is alike
+    for estimate in (-0.01, 0.0, 0.01):  # a correction may take it anywhere: its own size is no scale
+        corrected = LossInterval(estimate, estimate - 0.3, estimate + 0.3, 0.15)
+        ends = estimate + 0.2 * (0.5**3 - 1), estimate + 0.2 * (1.5**3 - 1)
+        assert on_scale(corrected, "cube_root", 0.2)[1:3] == pytest.approx(ends)
     with pytest.raises(ValueError, match="scale='cube_root' needs a positive mean loss; got -1"):
         on_scale(LossInterval(-1.0, -2.0, 0.0, 0.5), "cube_root")
 
