@@ -105,9 +105,9 @@ def simulate(
         )
         counts["differences"] += all(p.low - 1e-12 <= at[p.a] - at[p.b] <= p.high + 1e-12 for p in board.pairs)
         counts["ranks"] += all(e.rank_low <= ranks[e.name][1] and e.rank_high >= ranks[e.name][0] for e in board)
-        counts["confidence_set"] += all(board[name].tied_with_best for name in names[:EQUAL])
+        counts["confidence_set"] += all(board[name].tied for name in names[:EQUAL])
         counts["told_apart"] += any(pair.adjusted <= 0.05 for pair in apart)
-        counts["size_of_set"] += sum(entry.tied_with_best for entry in board)
+        counts["size_of_set"] += sum(entry.tied for entry in board)
     return {name: count / data_sets for name, count in counts.items()}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -46,6 +47,7 @@ from jaxci.statistics.sample import Sample
 
 MISSING = ("raise", "pairwise")
 """What becomes of values by case that models lack."""
+NUMBERS = re.compile(r"[0-9.,-]+")
 
 
 def leaderboard(
@@ -116,8 +118,8 @@ def leaderboard(
     -------
     Leaderboard
         Entries by rank, with marginal and simultaneous intervals, sets of ranks, the probability of being best (the
-        share of resamples in which a model is, ties shared) and whether it is tied with the best: in the model
-        confidence set. Models whose metric is NaN are last, and not tied.
+        share of resamples in which a model is, ties shared) and whether it is tied: with the best, as it is in the
+        model confidence set, or with the model that is the reference. Those whose metric is NaN are last, and not tied.
 
     Raises
     ------
@@ -165,7 +167,7 @@ def leaderboard(
     >>> right = {"a": 0.90, "b": 0.89, "c": 0.70}
     >>> guesses = {name: np.where(rng.random(500) < share, y, 1 - y) for name, share in right.items()}
     >>> board = jaxci.leaderboard("accuracy", y, guesses, rng=0)
-    >>> [(entry.name, entry.rank_low, entry.rank_high, entry.tied_with_best) for entry in board]
+    >>> [(entry.name, entry.rank_low, entry.rank_high, entry.tied) for entry in board]
     [('b', 1, 2, True), ('a', 1, 2, True), ('c', 3, 3, False)]
     """
     settings = Settings.of(
@@ -337,14 +339,14 @@ def _ranked(
     place = {name: number for number, name in enumerate(names)}
     entries = tuple(
         entry._replace(
-            tied_with_best=bool(tied[place[entry.name]]),
+            tied=bool(tied[place[entry.name]]),
             simultaneous_interval=together[place[entry.name]].confidence_interval,
             probability_best=float(best[place[entry.name]]),
             pvalue_best=float(among[place[entry.name]]),
         )
         for entry in entries
     )
-    used = dict.fromkeys(str(of.method) for of, _ in differences)
+    used, said = dict.fromkeys(str(of.method) for of, _ in differences), _remarks(names, marginal)
     exact = "Holm, Bonferroni and Sidak" if independent else "Holm and Bonferroni"
     too_few = f"; {units} {what} are too few for max-t: {exact} are in its place" if few else ""
     return Leaderboard(
@@ -358,7 +360,8 @@ def _ranked(
         f"intervals: {', '.join(dict.fromkeys(str(one.method) for one in marginal))}; {contest.how}{too_few}",
         contest.source.record,
         (
-            *_remarks(names, marginal),
+            *said,
+            *_remarks_of_pairs(found, [of for of, _ in differences], said),
             *_untold(together, levels[0], level, f"{len(names)} models"),
             *_untold([of for of, _ in differences], levels[1], level, f"{len(which)} pairs of models"),
             *_still(found),
@@ -380,6 +383,23 @@ def _remarks(names: Sequence[str], results: Sequence[IntervalResult]) -> tuple[s
     """Return what is said of the models, once where it is said of several."""
     said = gathered((name, text) for name, result in zip(names, results, strict=True) for text in result.warnings)
     return tuple(text if len(of) == len(names) else f"{', '.join(of)}: {text}" for text, of in said.items())
+
+
+def _remarks_of_pairs(
+    pairs: Sequence[Pair], differences: Sequence[IntervalResult], said: Sequence[str]
+) -> tuple[str, ...]:
+    """Return what is said of differences and not of models, once where it is the same of several but for numbers."""
+    alike: dict[str, dict[str, str]] = {}
+    for pair, difference in zip(pairs, differences, strict=True):
+        for text in difference.warnings:
+            if text not in said:
+                alike.setdefault(NUMBERS.sub("", text), {}).setdefault(f"{pair.a} - {pair.b}", text)
+    remarks = []
+    for of in alike.values():
+        name, text = next(iter(of.items()))
+        which = name if len(of) == 1 else f"{len(of)} of {len(pairs)} differences, such as {name}"
+        remarks.append(f"{which}: {text}")
+    return tuple(remarks)
 
 
 def _untold(results: Sequence[IntervalResult], level: float, whole: float, several: str) -> tuple[str, ...]:

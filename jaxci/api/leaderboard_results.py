@@ -25,8 +25,9 @@ class Pair(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One competitor: its estimate and interval, the ranks that it may have, and whether it is tied with the best.
+    """One competitor: its estimate and interval, the ranks that it may have, and whether it is tied with the reference.
 
+    The reference is that of the board: the best, or one of the competitors.
     Where competitors share resamples there are more: an interval that holds together with those of all others, the
     share of resamples in which it is the best, and the p-value of being among the best.
     """
@@ -38,7 +39,7 @@ class Entry(NamedTuple):
     rank: int
     rank_low: int
     rank_high: int
-    tied_with_best: bool
+    tied: bool
     simultaneous_interval: ConfidenceInterval = ConfidenceInterval(math.nan, math.nan)
     probability_best: float = math.nan
     pvalue_best: float = math.nan
@@ -106,7 +107,7 @@ class Leaderboard(Printable):
                 float(entry.confidence_interval.low),
                 float(entry.confidence_interval.high),
                 *([f"{entry.probability_best:.3f}"] if drawn else []),
-                "yes" if entry.tied_with_best else "no",
+                "yes" if entry.tied else "no",
             ]
             for entry in self.entries
         ]
@@ -127,7 +128,7 @@ class Leaderboard(Printable):
         if self.reference != "best":
             return ""
         known = [entry for entry in self.entries if not math.isnan(entry.estimate)]
-        names = [entry.name for entry in known if entry.rank_low == 1 and not entry.tied_with_best]
+        names = [entry.name for entry in known if entry.rank_low == 1 and not entry.tied]
         told = "ranks hold for all at once; tied with best asks only who can be the best, and may leave out more"
         return f"{told}: {', '.join(names)}" if names else ""
 
@@ -143,7 +144,8 @@ class Leaderboard(Printable):
                 "low": entry.confidence_interval.low,
                 "high": entry.confidence_interval.high,
                 "standard_error": entry.standard_error,
-                "tied_with_best": entry.tied_with_best,
+                "tied": entry.tied,
+                "tied_with": self.reference,
                 "simultaneous_low": entry.simultaneous_interval.low,
                 "simultaneous_high": entry.simultaneous_interval.high,
                 "probability_best": entry.probability_best,

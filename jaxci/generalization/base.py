@@ -222,10 +222,10 @@ def on_scale(
 
     ``mean`` is that of the losses whose error h holds, by default the estimate. "log": ``mean exp(-+ h / mean)``, moved
     by ``estimate - mean``. "cube_root": the same of ``mean (1 -+ h / (3 mean))^3``, on which means of squared normal
-    errors are nearly normal (Wilson and Hilferty 1931); a root below 0 counts as 0. "wilson", for a loss of 0 or 1: also
-    as far as the score interval of the estimate, ``(q - estimate)^2 <= k q (1 - q)`` with ``k = h^2 / (mean (1 -
-    mean))``. "nearer_end", for what lies between ``bounds``: "cube_root" of its distance from the nearer one, cut at
-    both.
+    errors are nearly normal (Wilson and Hilferty 1931); a root below 0 counts as 0. "wilson", for a loss of 0 or 1:
+    also as far as the score interval of the estimate, ``(q - estimate)^2 <= k q (1 - q)`` with
+    ``k = h^2 / (mean (1 - mean))``. "nearer_end", for what lies between ``bounds``: "cube_root" of its distance from
+    the nearer one, cut at both.
     """
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(map(repr, SCALES))}; got {scale!r}")

@@ -165,7 +165,7 @@ def _(board: Leaderboard, *, ax: Any = None) -> Any:
             *one.confidence_interval,
             wider=tuple(one.simultaneous_interval),
             beside=f"{one.rank_low} to {one.rank_high}" if one.rank_low < one.rank_high else str(one.rank_low),
-            hollow=not one.tied_with_best,
+            hollow=not one.tied,
         )
         for one in board
     ]

@@ -30,7 +30,7 @@ def test_intervals_and_ranks_hold_together_and_equal_models_are_not_told_apart(f
         best, least = {e.name: 1 + np.sum(truth[e.name] < TRUTH) for e in board}, max(TRUTH)
         worst = {e.name: np.sum(truth[e.name] <= TRUTH) for e in board}
         held["ranks"] += all(e.rank_low <= worst[e.name] and e.rank_high >= best[e.name] for e in board)
-        held["best"] += all(e.tied_with_best for e in board if truth[e.name] == least)
+        held["best"] += all(e.tied for e in board if truth[e.name] == least)
         wrong += any(p.adjusted <= 0.05 for p in board.pairs if truth[p.a] == truth[p.b])
     for count in held.values():
         assert stats.binom.cdf(count, DATA_SETS, 0.93) > false_alarm
@@ -66,7 +66,7 @@ def test_equal_models_on_few_units_are_not_told_apart(draw, false_alarm):
         values, kwargs = draw(rng)
         board = jaxci.leaderboard("mean", values, n_resamples=499, rng=seed, **kwargs)
         apart += any(pair.adjusted <= 0.05 for pair in board.pairs)
-        left_out += not all(entry.tied_with_best for entry in board)
+        left_out += not all(entry.tied for entry in board)
         ends = [entry.simultaneous_interval for entry in board]
         inside += all(low <= 0 <= high for low, high in ends)
     assert stats.binom.sf(apart - 1, sets, 0.06) > false_alarm

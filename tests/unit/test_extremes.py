@@ -108,7 +108,7 @@ def test_models_whose_runs_do_not_vary_are_not_told_apart(value):
     board = jaxci.leaderboard("mean", runs, n_resamples=99, rng=0)
     assert [math.isnan(pair.pvalue) for pair in board.pairs] == [True, True, False]
     assert (board.pairs[2].pvalue, [pair.adjusted for pair in board.pairs]) == (1.0, [1.0] * 3)
-    assert {(entry.rank_low, entry.rank_high, entry.tied_with_best) for entry in board} == {(1, 3, True)}
+    assert {(entry.rank_low, entry.rank_high, entry.tied) for entry in board} == {(1, 3, True)}
     assert all(entry.confidence_interval == (entry.estimate, entry.estimate) for entry in board)
     assert "a, b, c: runs do not differ in mean" in " ".join(board.warnings)
 

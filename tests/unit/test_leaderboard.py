@@ -52,7 +52,7 @@ def test_ranks_follow_from_the_pairs(board):
     assert {best, second} == {"m0", "m1"}
     assert [(entry.rank_low, entry.rank_high) for entry in board][:2] == [(1, 2), (1, 2)]
     assert all(entry.rank_low >= 3 for entry in list(board)[2:])
-    assert [entry.tied_with_best for entry in board] == [True, True, False, False]
+    assert [entry.tied for entry in board] == [True, True, False, False]
     assert [entry.pvalue_best == 1.0 for entry in board] == [True, False, False, False]
     assert sum(entry.probability_best for entry in board) == pytest.approx(1.0)
     assert "4 of 6 pairs are told apart" in str(board) or "5 of 6 pairs are told apart" in str(board)
@@ -70,12 +70,24 @@ def test_max_t_is_between_no_adjustment_and_bonferroni(board):
         assert (step.low, step.high) == (wide.low, wide.high)
 
 
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_what_compare_says_of_a_difference_is_said_of_the_pair():
+    rng = np.random.default_rng(0)
+    values = {name: 0.3 * (rng.random(40) < share) + rng.normal(0, 0.001, 40) for name, share in zip("abc", (0, 0, 0.03))}
+    (said,) = (x for x in jaxci.compare("mean", None, values["a"], values["c"]).warnings if "decide the" in x)
+    found = jaxci.leaderboard("mean", None, values, n_resamples=999, rng=0)
+    assert f"2 of 3 differences, such as a - c: {said}" in found.warnings
+    alone = jaxci.leaderboard("mean", None, {name: values[name] for name in "ac"}, n_resamples=999, rng=0)
+    assert f"a - c: {said}" in alone.warnings
+
+
 def test_a_reference_is_compared_with_all_others():
     found = jaxci.leaderboard("accuracy", Y, GUESSES, n_resamples=999, rng=0, reference="m2")
     assert [(pair.a, pair.b) for pair in found.pairs] == [("m0", "m2"), ("m1", "m2"), ("m3", "m2")]
-    assert found["m2"].tied_with_best
-    assert not found["m0"].tied_with_best
+    assert found["m2"].tied
+    assert not found["m0"].tied
     assert "tied with m2" in str(found)
+    assert {row["tied_with"] for row in found.records()} == {"m2"}
     assert math.isnan(found["m0"].pvalue_best)
 
 
@@ -112,8 +124,8 @@ def test_two_models_are_a_comparison():
 def test_a_model_that_is_worse_by_the_same_in_every_row_is_not_tied_with_the_best(n, pvalue):
     x = np.arange(float(n))
     best, other = jaxci.leaderboard("mean", {"a": x, "b": x + 1}, n_resamples=499, rng=0).entries
-    assert (best.name, best.tied_with_best) == ("b", True)
-    assert (other.name, other.tied_with_best) == ("a", False)
+    assert (best.name, best.tied) == ("b", True)
+    assert (other.name, other.tied) == ("a", False)
     assert other.pvalue_best == pytest.approx(pvalue, rel=1e-12)
 
 
@@ -198,14 +210,14 @@ def test_max_t_is_never_wider_than_bonferroni(seed):
 
 def test_equal_models_are_tied():
     found = jaxci.leaderboard("accuracy", Y, {"a": GUESSES["m0"], "b": GUESSES["m0"]}, n_resamples=999, rng=0)
-    assert [entry.tied_with_best for entry in found] == [True, True]
+    assert [entry.tied for entry in found] == [True, True]
     assert [entry.probability_best for entry in found] == [0.5, 0.5]
     assert [(entry.rank, entry.rank_low, entry.rank_high) for entry in found] == [(1, 1, 2), (1, 1, 2)]
 
 
 def test_a_model_that_may_be_first_and_is_not_tied_is_explained(board):
     assert "ranks hold for all at once" not in str(board)
-    second = board.entries[1]._replace(rank_low=1, tied_with_best=False)
+    second = board.entries[1]._replace(rank_low=1, tied=False)
     apart = dataclasses.replace(board, entries=(board.entries[0], second, *board.entries[2:]))
     assert f"may leave out more: {second.name}" in str(apart)
     assert "ranks hold for all at once" not in str(dataclasses.replace(apart, reference=second.name))
@@ -222,8 +234,8 @@ def test_a_model_whose_metric_is_undefined_is_last_and_pushes_none_out(n, refere
         for models in ({"const": np.zeros(n), **known}, known)
     )
     assert [(entry.name, entry.rank) for entry in found] == [("good", 1), ("poor", 2), ("const", 3)]
-    assert [entry.tied_with_best for entry in found] == [True, n == 15, False]
-    assert [found[name].tied_with_best for name in known] == [without[name].tied_with_best for name in known]
+    assert [entry.tied for entry in found] == [True, n == 15, False]
+    assert [found[name].tied for name in known] == [without[name].tied for name in known]
     if reference == "best":
         assert found["good"].pvalue_best == 1 > found["poor"].pvalue_best
         assert math.isnan(found["const"].pvalue_best)
@@ -236,7 +248,7 @@ def test_nothing_is_tied_with_a_reference_whose_metric_is_undefined():
     y = np.random.default_rng(0).normal(size=30)
     models = {"one": y**3, "other": y**5, "const": np.zeros(30)}
     found = jaxci.leaderboard("pearsonr", y, models, reference="const", n_resamples=99, rng=0)
-    assert not any(entry.tied_with_best for entry in found)
+    assert not any(entry.tied for entry in found)
 
 
 def test_errors_are_ranked_from_the_least():

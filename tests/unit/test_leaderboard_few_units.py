@@ -75,7 +75,7 @@ def test_the_confidence_set_of_few_units_allows_for_the_pairs_that_are_left(case
     board = jaxci.leaderboard("mean", *args, adjust=adjust, n_resamples=399, rng=0, **kwargs)
     expected = among_the_best(board)
     assert {e.name: e.pvalue_best for e in board} == pytest.approx(expected, rel=1e-9)
-    assert [e.tied_with_best for e in board] == [expected[e.name] > 0.05 for e in board]
+    assert [e.tied for e in board] == [expected[e.name] > 0.05 for e in board]
 
 
 def test_models_with_runs_of_their_own_hold_together_as_independent_ones():

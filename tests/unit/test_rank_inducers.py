@@ -28,8 +28,8 @@ def test_the_order_is_that_of_the_estimates(board):
     assert estimates == sorted(estimates)
     assert [entry.rank for entry in board.entries] == [1, 2, 3]
     assert board["mean"].rank_low == board["mean"].rank_high == 3
-    assert not board["mean"].tied_with_best
-    assert board["ridge"].tied_with_best
+    assert not board["mean"].tied
+    assert board["ridge"].tied
     with pytest.raises(KeyError, match="no competitor 'tree'; known are"):
         board["tree"]
 
@@ -84,7 +84,7 @@ def entries(differences, alpha=0.05, less_is_better=True):
 def test_sets_of_ranks_by_hand():
     found = entries({("a", "b"): 0.2, ("a", "c"): 0.01, ("b", "c"): 0.2})
     assert {name: (e.rank_low, e.rank_high) for name, e in found.items()} == {"a": (1, 2), "b": (1, 3), "c": (2, 3)}
-    assert [found[name].tied_with_best for name in "abc"] == [True, True, False]
+    assert [found[name].tied for name in "abc"] == [True, True, False]
     turned = entries({("a", "b"): 0.01, ("a", "c"): 0.01, ("b", "c"): 0.2}, less_is_better=False)
     assert {name: (e.rank, e.rank_low, e.rank_high) for name, e in turned.items()} == {
         "a": (3, 3, 3),

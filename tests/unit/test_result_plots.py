@@ -197,7 +197,7 @@ def test_a_leaderboard_tells_ranks_and_ties():
     assert all(one.name in said for one in board)
     assert "ranks" in said
     faces = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "o"]
-    assert [face != "white" for face in faces] == [one.tied_with_best for one in board]
+    assert [face != "white" for face in faces] == [one.tied for one in board]
     assert "(thin: all together)" in axes.get_title(loc="left")
 
 
