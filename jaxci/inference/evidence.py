@@ -32,6 +32,7 @@ from jaxci.intervals.blocks import Dependence
 from jaxci.intervals.bootstrap import studentized_pivots
 from jaxci.intervals.calibration import error_of_square
 from jaxci.intervals.capabilities import (
+    averages_areas,
     averages_share_differences,
     has_opposed_rows,
     is_auc_difference,
@@ -162,8 +163,8 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         assert sample.other is not None
         areas = auc_difference_evidence(sample.y_true, sample.y_score, sample.other.y_score)
         parts["auc_difference"] = jax.tree.map(lambda x: x[None], areas)
-    if "unseen" in needs and is_auc_difference(statistic):
-        parts["unseen"] = unseen_of_areas(sample, layout)
+    if "unseen" in needs and (is_auc_difference(statistic) or averages_areas(statistic)):
+        parts["unseen"] = unseen_of_areas(statistic, sample, layout)
     elif "unseen" in needs and has_opposed_rows(statistic):
         parts["unseen"] = adjusted(statistic, sample, layout).unseen
     if "outcomes" in needs:

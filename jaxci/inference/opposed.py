@@ -12,7 +12,7 @@ from jaxci.inference.posterior import sizes
 from jaxci.inference.program import of_sample
 from jaxci.inference.slopes import slopes
 from jaxci.intervals.adjusted_wald import Adjusted
-from jaxci.intervals.capabilities import is_share_difference
+from jaxci.intervals.capabilities import is_auc_difference, is_share_difference
 from jaxci.intervals.unseen import unseen_variance
 from jaxci.quick import Quick
 from jaxci.statistics.base import TableStatistic
@@ -64,10 +64,23 @@ def _standing(model: Sample) -> np.ndarray:
     return np.searchsorted(ordered, own, "left") + np.searchsorted(ordered, own, "right")
 
 
-def unseen_of_areas(sample: Sample, layout: Layout) -> np.ndarray:
-    """Return the variance (1,) that opposed rows, though none was seen, add to a difference of two models' areas."""
-    n_neg, n_pos = np.bincount(sample.y_true[: layout.n_rows], layout.mass, 2) / unseen_sizes(sample, layout)[:2]
-    return np.array([unseen_variance(n_pos, n_neg)])
+def unseen_of_areas(statistic: Paired, sample: Sample, layout: Layout) -> np.ndarray:
+    """Return the variance (1,) that opposed rows, though none was seen, add to a difference of two models' areas.
+
+    Of areas that are averaged over several classes, against all others or one by one, that of each class against the
+    rest, by the square of its share: a row that one model ranks last in its own class moves both alike. There are as
+    many such rows in all as of two classes.
+    """
+    classes = np.bincount(sample.y_true[: layout.n_rows], layout.mass, sample.n_classes)
+    held = unseen_sizes(sample, layout)
+    counts = classes / held[: len(classes)]
+    if is_auc_difference(statistic):
+        return np.array([unseen_variance(counts[1], counts[0])])
+    there = counts > 0
+    counts, shares = counts[there], statistic.statistic.shares_of_classes(classes[there])
+    rest = counts.sum() - counts
+    known = np.where(rest > 0, unseen_variance(counts, np.where(rest > 0, rest, 1.0)), 0.0)
+    return np.array([2 / len(counts) * float(shares**2 @ known)])
 
 
 def adjusted(statistic: Paired, sample: Sample, layout: Layout) -> Adjusted:

@@ -6,6 +6,7 @@ from typing import Any, TypeGuard
 
 from jaxci.intervals.unseen import MASS as AREA_MASS
 from jaxci.statistics.base import OpposedStatistic, Statistic, TableStatistic, has_fixed_trials, is_proportion, is_ratio
+from jaxci.statistics.class_ranking import RocAucMulticlass
 from jaxci.statistics.order import OrderStatistic, QuantileStatistic
 from jaxci.statistics.paired import Paired, PairedTable
 from jaxci.statistics.probability import Calibration
@@ -103,9 +104,15 @@ def averages_share_differences(statistic: Statistic) -> TypeGuard[PairedTable]:
     return averages_proportions(statistic.statistic) and statistic.statistic.trials_by_truth
 
 
-def is_auc_difference(statistic: Statistic) -> bool:
+def is_auc_difference(statistic: Statistic) -> TypeGuard[Paired]:
     """Whether the statistic is the difference of two models' whole areas under a binary ROC curve."""
     return isinstance(statistic, Paired) and is_whole_auc(statistic.statistic)
+
+
+def averages_areas(statistic: Statistic) -> TypeGuard[Paired]:
+    """Whether the statistic is the difference of two models' mean areas of several classes, each ranked by itself."""
+    own = statistic.statistic if isinstance(statistic, Paired) else None
+    return isinstance(own, RocAucMulticlass) and not own.micro
 
 
 def has_opposed_rows(statistic: Statistic) -> TypeGuard[Paired]:

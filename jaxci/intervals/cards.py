@@ -36,6 +36,8 @@ SAME = {
     "recall_macro": "balanced_accuracy",
 }
 """Metrics whose values, and intervals, are those of another, or one less them."""
+RISING_WITH = {"jaccard": "f1"}
+"""Metrics that are an increasing function of another, whose card is theirs where they have none."""
 CARD_LEVEL = 0.95
 """Nominal level on the cards."""
 NEAREST, RADIUS = 5, 0.5
@@ -329,8 +331,9 @@ def name_on_cards(statistic: Statistic, known: Collection[str]) -> str | None:
     statistic = statistic.of_rows
     mine = repr(settings(statistic))
     for name, metric in METRICS.items():
-        if type(metric) is not type(statistic) or SAME.get(name, name) not in known:
+        held = next((one for one in (SAME.get(name, name), RISING_WITH.get(name)) if one in known), None)
+        if type(metric) is not type(statistic) or held is None:
             continue
         if any(repr(settings(form)) == mine for form in (metric, metric.settled(2), metric.settled(3))):
-            return SAME.get(name, name)
+            return held
     return None

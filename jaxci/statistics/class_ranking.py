@@ -188,6 +188,11 @@ class RocAucMulticlass(MulticlassRanking):
         areas = area_of_pairs(sums.wins, members, others)
         return areas if self.micro else jax.vmap(self._one_versus_rest, 1)(areas, members, others)
 
+    def shares_of_classes(self, sizes: np.ndarray) -> np.ndarray:
+        """Return about how far the mean moves with the area (K,) of each class of ``sizes`` (K,)."""
+        shares = sizes if self.average == "weighted" else np.ones_like(sizes)
+        return shares / shares.sum()
+
     def _one_versus_rest(self, areas: jax.Array, sizes: jax.Array, others: jax.Array) -> jax.Array:
         """Average the areas (K,) of classes of weights ``sizes`` against rests of weights ``others``."""
         shares = sizes if self.average == "weighted" else jnp.ones_like(sizes)

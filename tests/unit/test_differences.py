@@ -704,6 +704,29 @@ def test_areas_may_differ_more_than_was_seen(given):
     assert mirrored.low == pytest.approx(-found.confidence_interval.high)
 
 
+@pytest.mark.parametrize("metric", ["roc_auc_ovr", "roc_auc_ovo"])
+@pytest.mark.parametrize("average", ["macro", "weighted"])
+def test_mean_areas_of_classes_may_differ_more_than_was_seen(metric, average):
+    """Without this .92 of the intervals of twelve classes of 25 rows held the truth, of those without a remark .87."""
+    rng = np.random.default_rng(3)
+    y = np.repeat([0, 1, 2], [60, 30, 10])
+    common = rng.normal(size=(100, 3))
+    a, b = (np.exp(common + rng.normal(size=(100, 3)) + shift * np.eye(3)[y]) for shift in (3.0, 1.5))
+    a, b = (one / one.sum(axis=1, keepdims=True) for one in (a, b))
+    found = jaxci.compare(metric, y, a, b, average=average, rng=0)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("jaxci.intervals.unseen.MASS", 0.0)
+        seen = jaxci.compare(metric, y, a, b, average=average, rng=0)
+    assert (found.estimate, found.pvalue) == (seen.estimate, seen.pvalue)
+    assert found.confidence_interval.low == seen.confidence_interval.low
+    sizes = np.array([60, 30, 10])
+    shares = np.full(3, 1 / 3) if average == "macro" else sizes / 100
+    unseen = 2 / 3 * np.sum(shares**2 * 2 / 16 * (1 / sizes**2 + 1 / (100 - sizes) ** 2))
+    reached, saw = (one.confidence_interval.high - found.estimate for one in (found, seen))
+    assert found.estimate > 0
+    assert reached**2 - saw**2 == pytest.approx(stats.norm.ppf(0.975) ** 2 * unseen)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("given", [{"groups": np.arange(60) // 3}, {"resampling": "stationary"}])
 def test_models_that_order_all_pairs_alike_may_still_differ(given):
