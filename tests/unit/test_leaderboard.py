@@ -74,7 +74,8 @@ def test_max_t_is_between_no_adjustment_and_bonferroni(board):
 def test_what_compare_says_of_a_difference_is_said_of_the_pair():
     rng = np.random.default_rng(0)
     values = {
-        name: 0.3 * (rng.random(40) < share) + rng.normal(0, 0.001, 40) for name, share in zip("abc", (0, 0, 0.03))
+        name: 0.3 * (rng.random(40) < share) + rng.normal(0, 0.001, 40)
+        for name, share in zip("abc", (0, 0, 0.03), strict=True)
     }
     (said,) = (x for x in jaxci.compare("mean", None, values["a"], values["c"]).warnings if "decide the" in x)
     found = jaxci.leaderboard("mean", None, values, n_resamples=999, rng=0)
