@@ -54,7 +54,7 @@ def choose_difference(statistic: Paired, layout: Layout, n_resamples: int, tails
         return Choice(DeLongDifference(use_t=True), f"correlated AUCs of independent rows: {why}{vary}")
     if told:
         return _of_contributions(statistic, layout)
-    if layout.units is not None and layout.strata is None and statistic.smooth:
+    if layout.units is not None and statistic.smooth:
         why = "Student's quantiles, of fewer degrees of freedom where few clusters decide"
         return Choice(
             KurtosisT(), f"a smooth difference of rows in clusters: its influence, summed over each, and {why}"
