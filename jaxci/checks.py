@@ -131,6 +131,18 @@ def check_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: OPTION_RULES[name](name, value) if name in OPTION_RULES else value for name, value in options.items()}
 
 
+def counted(bad: np.ndarray, what: str) -> str:
+    """Say how many entries are bad and where the first is."""
+    first = np.argwhere(np.atleast_1d(bad))[0][0]
+    return f"{int(bad.sum())} of {bad.size} values are {what}, the first in row {int(first)}"
+
+
+def check_unmasked(name: str, data: Any) -> None:
+    """Refuse masked values of NumPy, which an array made of them would hold as if they were not masked."""
+    if np.ma.is_masked(data):
+        raise ValueError(f"{name} must hold no masked values; {counted(np.ma.getmaskarray(data), 'masked')}")
+
+
 def hint(word: str, known: Collection[str]) -> str:
     """Return the nearest known word, or all of them, as the end of a message."""
     close = difflib.get_close_matches(word, list(known), 1, ALIKE_IN_FEW)

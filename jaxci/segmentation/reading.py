@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxci.checks import shown
+from jaxci.checks import check_unmasked, shown
 from jaxci.segmentation.files import Geometry, names_of, read_image, spacing_remark
 from jaxci.segmentation.surfaces import Spacing
 
@@ -113,7 +113,7 @@ def _listed(given: Any, spacing: Any) -> Iterable[Any]:
     if _is_file(given):
         return [given]
     if hasattr(given, "shape"):
-        array = np.asarray(given)
+        array = np.asanyarray(given)  # with what is masked, if anything is: cases are refused by name
         if spacing is None:
             raise ValueError(NO_SPACING)
         axes = _axes(spacing)
@@ -157,6 +157,7 @@ def _together(predictions: Iterable[Any], references: Iterable[Any]) -> Iterator
 
 def _mask(side: str, name: Any, given: Any) -> tuple[np.ndarray, Geometry | None]:
     """Return label codes as booleans or integers, and where an image lies."""
+    check_unmasked(f"{side} of case {name!r}", given)
     array, geometry = read_image(given) if _is_file(given) else (np.asarray(given), None)
     if array.ndim not in (2, 3):
         raise ValueError(f"masks must have 2 or 3 axes; {side} of case {name!r} have shape {array.shape}")

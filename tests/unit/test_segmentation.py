@@ -179,6 +179,14 @@ square = one_voxel((1, 1), (1, 2), (2, 1))
         ({"predictions": [square[0]]}, r"masks must have 2 or 3 axes; predictions of case 0 have shape \(6,\)"),
         ({"predictions": [square[:0]]}, r"masks must have voxels; predictions of case 0 have shape \(0, 6\)"),
         ({"predictions": np.zeros((3, 4, 5)), "spacing": 1.0}, "to tell one in 3 dimensions from several in 2"),
+        (
+            {"predictions": {"a": np.ma.masked_equal(square, 0)}, "references": {"a": square}},
+            "predictions of case 'a' must hold no masked values; 21 of 24 values are masked, the first in row 0",
+        ),
+        (
+            {"references": np.ma.masked_array([square] * 2, [0 * square, square]), "predictions": [square] * 2},
+            "references of case 1 must hold no masked values; 3 of 24 values are masked, the first in row 1",
+        ),
         ({"tolerance": -1}, "tolerance must be at least 0; got -1"),
         ({"boundary_width": 0}, "boundary_width must be positive; got 0"),
         ({"empty": "best"}, "empty must be one of worst, nan, error; got 'best'"),

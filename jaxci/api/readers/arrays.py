@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxci.checks import shown
+from jaxci.checks import check_unmasked, counted, shown
 
 
 def as_array(name: str, data: Any) -> np.ndarray:
@@ -25,8 +25,7 @@ def as_array(name: str, data: Any) -> np.ndarray:
 
 def unmasked(name: str, data: Any) -> np.ndarray:
     """Return ``data``, which may be a number, as a NumPy array; refuse masked values and rows of several lengths."""
-    if np.ma.is_masked(data):
-        raise ValueError(f"{name} must hold no masked values; {_counted(np.ma.getmaskarray(data), 'masked')}")
+    check_unmasked(name, data)
     try:
         return in_numpy(data)
     except jax.errors.TracerArrayConversionError:
@@ -85,12 +84,6 @@ def _of_no_array(data: Any, array: np.ndarray) -> str:
     return f"a {type(data).__name__}"
 
 
-def _counted(bad: np.ndarray, what: str) -> str:
-    """Say how many entries are bad and where the first is."""
-    first = np.argwhere(np.atleast_1d(bad))[0][0]
-    return f"{int(bad.sum())} of {bad.size} values are {what}, the first in row {int(first)}"
-
-
 def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or pandas.NA."""
     if value is None:
@@ -117,7 +110,7 @@ def missing_values(array: np.ndarray) -> str:
     if array.dtype.kind in "biuUS":
         return ""
     bad = _missing(array)
-    return _counted(bad, "missing, NaN or infinite") if bad.any() else ""
+    return counted(bad, "missing, NaN or infinite") if bad.any() else ""
 
 
 def as_floats(name: str, data: Any, ndim: tuple[int, ...] = (1,), *, finite: bool = True) -> np.ndarray:
