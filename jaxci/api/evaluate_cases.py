@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxci.api.case_results import CaseSummaries, CaseSummary
 from jaxci.api.readers.arrays import as_floats, check_lengths, is_missing
+from jaxci.api.readers.indexes import of_indexes
 from jaxci.api.readers.labels import label_values
 from jaxci.api.readers.layout import arranged
 from jaxci.checks import check_distinct, nearest, shown
@@ -122,7 +123,10 @@ def evaluate_cases(
     check_distinct("summaries", [request.name for request in requests])
     ranges = _ranges(bounds, table.metrics)
     source = randomness(rng)
-    rows, remarks = [], [("", text) for text in table.left_out()]
+    read = {*table.metrics, *table.levels, *([groups] if isinstance(groups, str) else [])}
+    indexed = {name: frame[name] for name in frame if name in read} if isinstance(frame, Mapping) else frame
+    paired = of_indexes({"frame": indexed, "groups": groups})
+    rows, remarks = [], [("", text) for text in (*paired, *table.left_out())]
     cells = list(table.cells())
     clustered = table.groups is not None and len(np.unique(table.groups)) > 1  # of a single cluster there is an error
     for done, cell in enumerate(cells):

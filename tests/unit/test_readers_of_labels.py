@@ -316,6 +316,24 @@ def test_columns_with_different_indexes_are_paired_by_position_and_a_remark_says
         jaxci.leaderboard("accuracy", y, models, n_resamples=200)
 
 
+def test_columns_of_cases_with_different_indexes_are_paired_by_position_and_a_remark_says_so():
+    dice, patients = pd.Series(np.linspace(0.5, 0.9, 60)), pd.Series(np.arange(60) // 3)
+    frame, turned = pd.DataFrame({"dice": dice, "patient": patients}), patients.set_axis(range(60, 120))
+    options = {"metrics": "dice", "summaries": "mean", "rng": 0}
+    with pytest.warns(jaxci.JaxciWarning, match=f"^groups and frame have different indexes; {PAIRED}"):
+        found = jaxci.evaluate_cases(frame, groups=turned, **options)
+    same = jaxci.evaluate_cases(frame, groups="patient", **options)
+    assert found.result("dice", "mean").confidence_interval == same.result("dice", "mean").confidence_interval
+    assert not any(PAIRED in text for text in same.warnings)
+    said = rf"^frame\['patient'\] and frame\['dice'\] have different indexes; {PAIRED}"
+    with pytest.warns(jaxci.JaxciWarning, match=said):
+        jaxci.evaluate_cases({"dice": dice, "patient": turned}, groups="patient", **options)
+    unread = {"dice": dice, "patient": turned, "site": turned}
+    for given in (patients, patients.to_numpy(), None):
+        assert PAIRED not in said_by(lambda x=given: jaxci.evaluate_cases(unread, groups=x, **options))
+        assert PAIRED not in said_by(lambda x=given: jaxci.evaluate_cases(frame, groups=x, **options))
+
+
 def test_equal_indexes_and_columns_without_one_leave_no_remark():
     y = pd.Series(np.arange(60) % 2, index=list(map(str, range(60))))
     guess = np.where(np.arange(60) % 7 == 0, 1 - y, y)
