@@ -14,14 +14,14 @@ from jaxci.api.readers.arrays import is_number
 from jaxci.api.readers.files import GZIP, JSON_LINES, PARQUET, TEXT, ending, json_rows, opened, places, separator
 from jaxci.api.readers.tables import (
     AS_CSV,
-    LONGER,
     arrow_column,
     column_names,
     first_several,
     in_our_words,
     json_column,
+    of_longer_rows,
     pyarrow,
-    single_column,
+    text_batches,
 )
 from jaxci.api.readers.texts import NO_LABELS, CsvColumns, WrittenLabels, as_names
 from jaxci.checks import shown
@@ -271,15 +271,14 @@ def _csv(
     path: Path, wanted: list[str], sep: str | None, texts: Sequence[str], labels: WrittenLabels
 ) -> Iterator[tuple[dict[str, np.ndarray], float]]:
     header, most = column_names(path, sep), _rows_at_a_time(path)
-    at = places(path, header, wanted)
+    at, columns, done = places(path, header, wanted), CsvColumns(path, texts, labels), 0
     if len(header) == 1:
-        yield from single_column(path, separator(path, sep), texts, most, labels)
+        yield from text_batches(path, wanted, separator(path, sep), columns, most)
         return
     try:
         import pandas as pd
     except ImportError as error:
         raise ImportError("reading CSV in batches needs pandas: install jaxci[data]") from error
-    columns = CsvColumns(path, texts, labels)
     reading = {"sep": separator(path, sep), "dtype": columns.kinds, "chunksize": most, **AS_CSV}
     try:
         with opened(path) as (file, share), warnings.catch_warnings():
@@ -288,7 +287,9 @@ def _csv(
             with pd.read_csv(file, **reading) as frames:
                 for frame in frames:
                     yield dict(columns.of_frame(frame, wanted, at)), share()
-    except pd.errors.ParserWarning as warning:
-        raise ValueError(f"{path} cannot be read as CSV: {LONGER.format(len(header))}") from warning
-    except (pd.errors.ParserError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} cannot be read as CSV: {in_our_words(error)}") from error
+                    done += len(frame)
+            return
+    except (pd.errors.ParserWarning, pd.errors.ParserError, UnicodeDecodeError) as error:
+        if not of_longer_rows(error):  # which are read one by one from there on
+            raise ValueError(f"{path} cannot be read as CSV: {in_our_words(error)}") from error
+    yield from text_batches(path, wanted, separator(path, sep), columns, most, done)

@@ -14,7 +14,8 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 
 from jaxci.api.readers.tables import MISSING, read_columns
-from jaxci.cli import main
+from jaxci.cli import batches, main
+from jaxci.cli.batches import read_batches
 from jaxci.cli.words import Flags, in_flags
 
 N = 60
@@ -378,7 +379,35 @@ class TestWhatIsReadAsItStands:
         path = tmp_path / "rows.csv"
         path.write_text("y,p\n" + "1,1,5\n" * 10)
         said = refusal(capsys, "evaluate", path, "--target", "y", "--pred", "p", "--metrics", "accuracy", "--stream")
-        assert said.endswith("a row has more values than the header, which has 2")
+        assert said.endswith("row 0 has 3 values, the header has 2")
+
+    @pytest.mark.parametrize("way", ["small", "large", "batches"])
+    @pytest.mark.parametrize(("early", "late"), [("", ""), ("", ","), (",", ""), (",", ",NA"), (",, \t", ",")])
+    def test_what_is_beyond_the_header_holds_no_value_or_is_refused(self, monkeypatch, tmp_path, way, early, late):
+        pytest.importorskip("pandas")
+        path, names = tmp_path / "rows.csv", ["y", "site"]
+        if way == "large":
+            monkeypatch.setattr("jaxci.api.readers.tables.SMALL", 0)
+
+        def read():
+            if way == "batches":
+                return next(read_batches([path], names, ["y"], texts=["site"])).columns
+            return read_columns(path, names, texts=["site"])
+
+        lines = f"y,note,site\n1,,a{early}\n0,,2{early}\n1,,b{late}\n"
+        path.write_text(lines)
+        assert {name: column.tolist() for name, column in read().items()} == {"y": [1, 0, 1], "site": ["a", "2", "b"]}
+        path.write_text(lines + "1,,a,,7\n")
+        with pytest.raises(ValueError, match="row 3 has 5 values, the header has 3"):
+            read()
+
+    def test_rows_that_become_longer_between_batches(self, monkeypatch, tmp_path):
+        pytest.importorskip("pandas")
+        path = tmp_path / "rows.csv"
+        monkeypatch.setattr(batches, "_rows_at_a_time", lambda _: 4)
+        path.write_text("y,p\n" + "".join(f"{row},0{',' * (row == 6)}\n" for row in range(10)))
+        read = [batch.columns["y"].tolist() for batch in read_batches([path], ["y"], ["y"])]
+        assert read == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
     def test_summaries_of_values_of_several_files(self, capsys, tmp_path):
         pytest.importorskip("pandas")

@@ -27,6 +27,7 @@ from jaxci.api.readers.texts import (
     as_names,
     as_numbers,
     as_objects,
+    as_they_stand,
     named,
 )
 from jaxci.checks import shown
@@ -41,7 +42,9 @@ AS_CSV: dict[str, Any] = {
 }
 """How pandas reads a CSV file."""
 
-EMPTY, LONGER = "the file is empty", "a row has more values than the header, which has {}"
+EMPTY = "the file is empty"
+LONGER = re.compile(r"Expected \d+ fields in line")
+"""What pandas says of a row that is longer than those before it."""
 
 SMALL = 2**20
 """Bytes up to which a CSV file is read without pandas: importing that takes longer."""
@@ -227,15 +230,17 @@ def _read_csv(
             at = places(path, header, wanted)
             large = path.stat().st_size > SMALL and len(header) > 1  # of one column pandas would skip empty lines
             pandas = _pandas() if large else None
-            if pandas is None:
+            frame = None
+            if pandas is not None:
+                with opened(path) as (again, _):
+                    frame = _frame(pandas, again, sep, read.kinds)
+            if frame is None:
                 cells = zip(*_cells(rows, len(header), at), strict=True)
                 columns = [
                     named(x) if name in texts else read.of_texts(name, x)
                     for name, x in zip(wanted, cells, strict=False)
                 ]
             else:
-                with opened(path) as (again, _):
-                    frame = _frame(pandas, again, sep, header, read.kinds)
                 columns = [
                     as_names(column) if name in texts else column for name, column in read.of_frame(frame, wanted, at)
                 ]
@@ -246,21 +251,29 @@ def _read_csv(
     return dict(zip(wanted, columns, strict=True))
 
 
-def single_column(
-    path: Path, sep: str, texts: Collection[str], most: int, labels: WrittenLabels
+def text_batches(
+    path: Path, wanted: Sequence[str], sep: str, columns: CsvColumns, most: int, skipped: int = 0
 ) -> Iterator[tuple[dict[str, np.ndarray], float]]:
-    """Yield the only column of a text file in batches of at most ``most`` rows, and the share of the file read."""
-    read = CsvColumns(path, texts, labels)
+    """Yield columns of a text file without pandas, at most ``most`` rows at a time, and the share of the file read.
+
+    The first rows are ``skipped``.
+    """
     try:
         with opened(path) as (file, share):
             rows = _csv_rows(file, sep)
-            (name,) = _header(rows)
-            cells = _cells(rows, 1, [0])
-            while batch := [text for (text,) in itertools.islice(cells, most)]:
-                found = as_objects([x or None for x in batch]) if name in texts else read.of_texts(name, batch)
-                yield {name: found}, share()
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path} cannot be read as CSV: {error}") from error
+            header = _header(rows)
+            cells = itertools.islice(_cells(rows, len(header), places(path, header, wanted)), skipped, None)
+            while batch := list(itertools.islice(cells, most)):
+                read = zip(wanted, zip(*batch, strict=True), strict=True)
+                yield (
+                    {
+                        name: as_they_stand(x) if name in columns.texts else columns.of_texts(name, x)
+                        for name, x in read
+                    },
+                    share(),
+                )
+    except (ValueError, csv.Error) as error:
+        raise ValueError(_of_csv(path, error)) from error
 
 
 def _pandas() -> Any:
@@ -271,20 +284,31 @@ def _pandas() -> Any:
     return pandas
 
 
-def _frame(pd: Any, file: IO[bytes], sep: str, header: Sequence[str], kinds: dict[str, Any]) -> Any:
+def _frame(pd: Any, file: IO[bytes], sep: str, kinds: dict[str, Any]) -> Any:
+    """Return what pandas reads; None where rows are longer than the header, of which it does not tell what matters."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
+        warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             return pd.read_csv(file, sep=sep, dtype=kinds, **AS_CSV)
-        except pd.errors.ParserWarning as warning:
-            raise ValueError(LONGER.format(len(header))) from warning
+        except (pd.errors.ParserWarning, pd.errors.ParserError) as error:
+            if not of_longer_rows(error):
+                raise
+    return None
+
+
+def of_longer_rows(error: Exception) -> bool:
+    """Whether pandas says that rows are longer than the header, or than those before."""
+    return isinstance(error, Warning) or LONGER.search(str(error)) is not None
 
 
 def _cells(rows: Iterator[list[str]], width: int, places: Sequence[int]) -> Iterator[list[str]]:
-    """Yield the texts of the columns wanted; a blank line is no row, but of a single column a missing value."""
+    """Yield the texts of the columns wanted; a blank line is no row, but of a single column a missing value.
+
+    What a row has beyond the header must be missing values, as after a comma at its end.
+    """
     number = empty = 0
     for row in rows:
-        if len(row) > width:
+        if any(text.strip(BLANKS) not in MISSING for text in row[width:]):
             raise ValueError(f"row {number} has {len(row)} values, the header has {width}")
         if not row or (width > 1 and len(row) == 1 and not row[0].strip(BLANKS)):
             empty += width == 1
