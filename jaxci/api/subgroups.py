@@ -265,6 +265,7 @@ def _columns(by: Any, n: int) -> dict[str, np.ndarray]:
         check_distinct("by", [str(name) for name in by])
         given = {str(name): column for name, column in by.items()}
     elif hasattr(by, "columns") and hasattr(by, "__getitem__"):  # a frame of any library
+        check_distinct("by", [str(name) for name in by.columns])
         given = {str(name): by[name] for name in by.columns}
     else:
         given = {str(getattr(by, "name", None) or "group"): by}

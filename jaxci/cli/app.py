@@ -135,19 +135,22 @@ def evaluate(
     with working("evaluating") as advance:
         import jaxci
         from jaxci.api.readers.tables import as_scores, read_columns
+        from jaxci.checks import check_distinct
         from jaxci.cli.batches import data_files, read_batches, too_large, whole
         from jaxci.cli.streaming import Columns
 
+        check_distinct("--by", split(by))
         paths = data_files(files)
         asked = split(metrics)
         extra = [name for name in (pred, groups, strata, weights, *split(by)) if name is not None]
         names = tuple(naming(groups, strata, *split(by), beside=[target, pred, weights, *scores]))
         placed = Columns(target, pred, tuple(scores), groups, weights, names, tuple(split(labels)))
         if too_large(paths) if stream is None else stream:
-            if strata or by or check or bounds or weight_type != "importance" or resampling != "bootstrap":
+            resampled = resampling != "bootstrap" or block_length != "auto"
+            if strata or by or check or bounds or weight_type != "importance" or resampled:
                 raise ValueError(
-                    "--strata, --by, --bounds, --check, --weight-type and --resampling need --whole: files are read in "
-                    "batches here"
+                    "--strata, --by, --bounds, --check, --weight-type, --resampling and --block-length need --whole: "
+                    "files are read in batches here"
                 )
             from jaxci.cli.streaming import streamed
             from jaxci.inference.settings import N_RESAMPLES

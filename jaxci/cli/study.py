@@ -69,6 +69,7 @@ def _data(
     from jaxci.coverage.bundled import instances
 
     check_distinct("--value", values)
+    check_distinct("--by", by)
     columns = read_columns(file, [*by, *values, *scores, *([target] if target else [])], sep, texts=by)
     found: dict[str, Any] = {}
     tags: dict[str, dict[str, str]] = {}

@@ -103,7 +103,13 @@ EVALUATE = ["evaluate", "rows.csv", "--target", "y", "--pred", "a"]
             "--bounds must name a column once; got 'dice' again",
         ),
         ([*SEGMENTATION, "--value", "dice,dice"], "--value must be distinct"),
+        ([*SEGMENTATION, "--value", "dice", "--by", "g,g"], "--by must be distinct; 'g' is given 2 times"),
         (["study", "new", "."], "FILE must be a file to write; got '.'"),
+        ([*EVALUATE, "--by", "g,g"], "--by must be distinct; 'g' is given 2 times"),
+        (
+            [*EVALUATE, "--stream", "--block-length", "5"],
+            "--strata, --by, --bounds, --check, --weight-type, --resampling and --block-length need --whole",
+        ),
         ([*EVALUATE, "--csv", "out", "--json", "./out"], "--csv and --json must be different files; got 'out' twice"),
         ([*EVALUATE, "--csv", "rows.csv"], "--csv and FILE must be different files; got 'rows.csv' twice"),
         (["methods", "tango", "--difference"], "--difference goes with a metric; 'tango' is a method"),

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.metrics
 from scipy import special, stats
@@ -458,6 +459,7 @@ def test_equal_groups_are_seldom_told_apart(metric, shared, false_alarm):
     [
         ({"by": np.zeros(N)}, ValueError, "by must name at least two groups; all rows of 'group' are"),
         ({"by": {1: SITE, "1": SITE}}, ValueError, "by must be distinct; '1' is given 2 times"),
+        ({"by": pd.DataFrame({1: SITE, "1": SITE})}, ValueError, "by must be distinct; '1' is given 2 times"),
         ({"by": {"age": np.linspace(20, 80, N)}}, ValueError, "by must hold groups of rows; in 'age' each of the"),
         ({"by": SITE[:9]}, ValueError, r"by\['group'\]"),
         ({"by": {}}, ValueError, "by must hold at least one column; got none"),
