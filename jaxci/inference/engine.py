@@ -23,6 +23,7 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import (
     calibration_remarks,
     convention_remarks,
+    cut_remarks,
     missing_kind_remarks,
     pivots_in_strata,
     size_remarks,
@@ -191,6 +192,7 @@ def _without_rows_alike(statistic: Statistic, layout: Layout, settings: Settings
 def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Settings) -> None:
     """Choose the method or check the one asked for."""
     request, statistic = entry.request, entry.statistic
+    entry.remarks += cut_remarks(statistic, sample, layout)
     if request.method == "auto":
         for option in request.options:
             raise TypeError(f"{request.name} has no option {option!r}, and method 'auto' has none")

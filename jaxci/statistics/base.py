@@ -47,6 +47,7 @@ class Statistic(abc.ABC):
     - ``has_extremes``: whether it knows what the unseen could be at worst (:class:`ExtremeStatistic`);
     - ``reads_sorted``: whether what it reads of a bank must have rows in the order of its sort keys;
     - ``relative_to_target``: whether errors are divided by the targets;
+    - ``cuts_probabilities``: whether a row whose class has probability 0 counts as one of a little more;
     - ``correlates_ranks``: whether it is a correlation of ranks;
     - ``together``: whether replicates of many data sets are products or gathers, best computed together;
     - ``walks``: whether replicates are sums along the rows, which an accelerator takes for many data sets together;
@@ -67,6 +68,7 @@ class Statistic(abc.ABC):
     has_extremes: ClassVar[bool] = False
     reads_sorted: ClassVar[bool] = False
     relative_to_target: ClassVar[bool] = False
+    cuts_probabilities: ClassVar[bool] = False
     correlates_ranks: ClassVar[bool] = False
     together: ClassVar[bool] = False
     walks: ClassVar[bool] = False

@@ -32,6 +32,12 @@ def _probabilities(sample: Sample) -> tuple[Any, Any]:
     return sample.y_true, namespace(p).stack([1 - p, p], axis=1) if p.ndim == 1 else p
 
 
+def of_own_class(sample: Sample) -> Any:
+    """Return the probability of the class that every row has (n,)."""
+    codes, p = _probabilities(sample)
+    return p[np.arange(len(codes)), codes]
+
+
 def _of_others(codes: Any, p: Any, least: Any) -> Any:
     """Return how likely the classes other than that of a row are, by its scores, which count as ``least`` (n, K)."""
     xp = namespace(p)
@@ -61,11 +67,11 @@ class LogLoss(MeanStatistic):
     bounds = (0.0, np.inf)
     loss = True
     needs_probabilities = True
+    cuts_probabilities = True
 
     def row_values(self, sample: Sample) -> Any:
         """Return the negative log probability of every row's class (n,)."""
-        codes, p = _probabilities(sample)
-        return self._of_scores(p[np.arange(len(codes)), codes], sample)
+        return self._of_scores(of_own_class(sample), sample)
 
     def mistaken_values(self, sample: Sample) -> Any:
         """Return the negative log probability of another class (n,), on average over these by their scores."""

@@ -696,6 +696,39 @@ def test_relative_errors_of_targets_that_are_zero_are_told(zeros):
 
 
 @pytest.mark.parametrize(
+    ("least", "dtype", "said"),
+    [
+        (
+            0.0,
+            np.float64,
+            "a probability of 0 for its class: the loss there is infinite and was cut at 36, that of 2.2e",
+        ),
+        (
+            1e-9,
+            np.float32,
+            "a probability below 1.2e-07 for its class: the loss there was cut at 15.9",
+        ),
+        (1e-9, np.float64, None),
+    ],
+)
+def test_losses_that_are_cut_are_told(least, dtype, said):
+    y = np.arange(40) % 2
+    good = (0.3 + 0.4 * y).astype(dtype)
+    bad = np.where(np.arange(40) == 1, least, good).astype(dtype)
+    metrics = ["log_loss", "brier_score_loss"]
+    rows = {row.statistic: row.warnings for row in jaxci.evaluate(y, y_score=bad, metrics=metrics, rng=0)}
+    asked = jaxci.interval("log_loss", y, bad, method="t").warnings
+    two = jaxci.compare("log_loss", y, good, bad, method="t").warnings
+    for texts, whose in ((rows["log_loss"], ""), (asked, ""), (two, " of b")):
+        told = [text for text in texts if "for its class" in text]
+        assert len(told) == (said is not None)
+        assert said is None or told[0].startswith(f"1 of 40 rows{whose} has {said}")
+    weights = np.where(np.arange(40) == 1, 0, 1 + y)
+    unread = jaxci.interval("log_loss", y, bad, method="t", sample_weight=weights, weight_type="frequency").warnings
+    assert not any("for its class" in text for text in (*rows["brier_score_loss"], *unread))
+
+
+@pytest.mark.parametrize(
     ("law", "told"),
     [
         (lambda rng: rng.uniform(0.1, 10, 100), True),
