@@ -33,6 +33,8 @@ from jaxci.statistics.sums import padded
 INTERVALS: dict[str, Method] = {"percentile": Percentile(), "basic": Basic(), "BCa": BCa(degenerate="nan")}
 """Methods by SciPy's names; a 0/0 acceleration gives no interval there."""
 CHUNK_ELEMENTS = 2**20
+ROUNDING = 1e-6
+"""Share of the largest replicate by which an estimate may differ from an earlier one of the same data."""
 
 SLOW = (
     "JAX cannot trace this statistic, so it was called on the host; for the fast road write it with jax.numpy, "
@@ -238,6 +240,20 @@ def _acceleration(function: Function, samples: Sequence[np.ndarray], paired: boo
     return first_order(np.concatenate(slopes, axis=-1), 1.0).acceleration
 
 
+def _check_alike(earlier: Any, replicates: np.ndarray, theta: np.ndarray) -> None:
+    """Refuse an earlier result whose estimate, if it has one, is not that of the present data, ``theta`` (...)."""
+    if getattr(earlier, "estimate", None) is None:  # as of SciPy's results
+        return
+    before = np.asarray(earlier.estimate)
+    largest = np.max(np.abs(replicates), axis=-1, where=np.isfinite(replicates), initial=0.0)
+    apart = ~np.isclose(before, theta, rtol=ROUNDING, atol=ROUNDING * largest, equal_nan=True)
+    if apart.any():
+        raise ValueError(
+            "bootstrap_result must be of the same data and statistic; its estimate is "
+            f"{float(before[apart][0])!r}, that of data is {float(theta[apart][0])!r}"
+        )
+
+
 def _undefined(samples: Sequence[np.ndarray], replicates: np.ndarray) -> str:
     """Say why an interval is NaN."""
     lost, endless = int(np.isnan(replicates).sum()), int(np.isinf(replicates).sum())
@@ -296,8 +312,8 @@ def bootstrap(
         "less" gives ``(-inf, high)``, "greater" ``(low, inf)``.
     method : {"percentile", "basic", "BCa"}
     bootstrap_result : BootstrapResult, optional
-        An earlier result, whose replicates are extended: with the same ``rng``, an int or a key, to
-        those of one longer call.
+        An earlier result of the same data and statistic, whose replicates are extended: with the same ``rng``, an
+        int or a key, to those of one longer call.
     rng : int, numpy.random.Generator, JAX key or None
 
     Returns
@@ -364,6 +380,8 @@ def bootstrap(
                 f"bootstrap_result must be of a statistic of the same shape {theta.shape}; got replicates of shape "
                 f"{parts[0].shape}"
             )
+        if parts:
+            _check_alike(bootstrap_result, parts[0], theta)
         if n_resamples:
             known = parts[0].shape[-1] if parts else 0
             parts.append(_replicates(function, samples, paired, known, known + n_resamples, batch, source.key))

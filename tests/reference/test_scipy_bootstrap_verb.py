@@ -321,6 +321,36 @@ def test_a_result_is_extended_as_if_by_one_longer_call():
     assert found.standard_error == pytest.approx(longer.standard_error, rel=1e-13)
 
 
+def test_a_result_of_other_data_is_not_extended():
+    """An estimate tells other data, but for rounding; a result of SciPy has none."""
+    options = {"n_resamples": 20, "rng": 7}
+    first = jaxci.bootstrap((X,), np.mean, **options)
+    refused = (
+        rf"^bootstrap_result must be of the same data and statistic; its estimate is {X.mean():.6}.*, that of data is"
+    )
+    with pytest.raises(ValueError, match=rf"{refused} {X.mean() + 1:.6}"):
+        jaxci.bootstrap((X + 1,), np.mean, bootstrap_result=first, **options)
+    middle = X - X.mean()
+    for offset in (0.0, 1e9):
+        found = jaxci.bootstrap((middle + offset,), np.mean, **options)
+        summed = quiet(
+            jaxci.bootstrap, (middle + offset,), lambda x: sum(x) / len(x), bootstrap_result=found, **options
+        )
+        assert summed.bootstrap_distribution.shape == (40,)
+    rows = jaxci.bootstrap((TABLE,), np.mean, axis=-1, **options)
+    other = TABLE.copy()
+    other[1, 2, 0] = np.nan
+    with pytest.raises(ValueError, match="that of data is nan"):
+        jaxci.bootstrap((other,), np.mean, axis=-1, bootstrap_result=rows, **options)
+    again = quiet(jaxci.bootstrap, (other,), np.mean, axis=-1, **options)
+    assert quiet(jaxci.bootstrap, (other,), np.mean, axis=-1, bootstrap_result=again, **options).estimate.shape == (
+        3,
+        4,
+    )
+    theirs = stats.bootstrap((X,), np.mean, n_resamples=20)
+    assert jaxci.bootstrap((X + 1,), np.mean, bootstrap_result=theirs, **options).bootstrap_distribution.shape == (40,)
+
+
 def test_statistics_of_another_shape_are_refused():
     with pytest.raises(ValueError, match=r"statistic must reduce axis and keep .* \(3, 4\), last; got shape \(\)"):
         jaxci.bootstrap((TABLE,), lambda x, axis: x.mean(), axis=-1, n_resamples=9)
