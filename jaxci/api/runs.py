@@ -11,7 +11,7 @@ import numpy as np
 from jaxci.api.quantile_results import RunSummary
 from jaxci.api.quantiles import intervals_of
 from jaxci.api.readers.arrays import as_floats, missing_values
-from jaxci.api.readers.runs import limits_of, results_of
+from jaxci.api.readers.runs import check_within, limits_of, results_of
 from jaxci.checks import check_confidence_level
 from jaxci.inference.remarks import announce
 from jaxci.intervals.base import tails
@@ -85,13 +85,15 @@ def _skewness(values: np.ndarray) -> str:
     return f"({skewness:.1f}, of normal ones seldom above {usual:.1f})" if skewness > usual else ""
 
 
-def runs_interval(scores: Any, *, confidence_level: float = 0.95) -> IntervalResult:
+def runs_interval(scores: Any, *, bounds: Any = None, confidence_level: float = 0.95) -> IntervalResult:
     """Confidence interval for the mean score over seeds, by Student's t.
 
     Parameters
     ----------
     scores : (r,) array_like
         Score of every run, r >= 2.
+    bounds : (low, high), "clip" or None
+        Range of the scores: ends outside are cut off. "clip" stands for (0, 1).
     confidence_level : float
 
     Returns
@@ -101,7 +103,7 @@ def runs_interval(scores: Any, *, confidence_level: float = 0.95) -> IntervalRes
     Raises
     ------
     ValueError
-        If there are fewer than 2 scores, or one is not finite.
+        If there are fewer than 2 scores, or one is not finite, or not within ``bounds``.
 
     Warns
     -----
@@ -125,18 +127,19 @@ def runs_interval(scores: Any, *, confidence_level: float = 0.95) -> IntervalRes
     >>> round(result.confidence_interval.low, 4), round(result.confidence_interval.high, 4)
     (0.9003, 0.9547)
     """
-    values = _scores("scores", scores)
+    values, limits = _scores("scores", scores), limits_of(bounds)[0]
+    check_within("scores", values, limits)
     level = check_confidence_level(confidence_level)
     estimate = float(mean_of(values))
     error = float(deviation(values, ddof=1)) / math.sqrt(len(values))
-    low, high = t_interval(values, tails(level)) if error > 0 else (estimate, estimate)
+    interval = _within(values, level, limits) if error > 0 else ConfidenceInterval(estimate, estimate)
     still = "the runs do not vary, so the interval has no width: more of them may tell"
     warned = skewed_runs(values) if error > 0 else (still,)
     announce(warned)
     return IntervalResult(
         statistic="mean of runs",
         estimate=estimate,
-        confidence_interval=ConfidenceInterval(float(low), float(high)),
+        confidence_interval=interval,
         standard_error=error,
         method=T(),
         reason="runs under different seeds are independent",
@@ -145,6 +148,12 @@ def runs_interval(scores: Any, *, confidence_level: float = 0.95) -> IntervalRes
         n=len(values),
         warnings=warned,
     )
+
+
+def _within(values: np.ndarray, level: float, limits: tuple[float, float] | None) -> ConfidenceInterval:
+    """Return Student's interval of the mean of values (n,), its ends cut off at ``limits``."""
+    low, high = np.clip(t_interval(values, tails(level)), *(limits or (-math.inf, math.inf)))
+    return ConfidenceInterval(float(low), float(high))
 
 
 def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.95) -> ComparisonResult:
@@ -261,7 +270,8 @@ def summarize_runs(
     >>> round(summary.mean, 3), summary.quantiles.method
     (0.85, ('order_statistic',))
     """
-    results = results_of(x, goal=goal, metric=metric, bounds=limits_of(bounds)[0], ndim=(1,))
+    limits = limits_of(bounds)[0]
+    results = results_of(x, goal=goal, metric=metric, bounds=limits, ndim=(1,))
     values = results.values
     quantiles = intervals_of(
         results, np.sort(np.atleast_1d(qs)), bounds=bounds, confidence_level=confidence_level, rng=rng
@@ -269,10 +279,8 @@ def summarize_runs(
     mean, interval = math.nan, ConfidenceInterval(math.nan, math.nan)
     skewed: tuple[str, ...] = ()
     if not results.n_lost:
-        limits = limits_of(bounds)[0] or (-math.inf, math.inf)
-        low, high = t_interval(values, tails(quantiles.confidence_level))
         mean = float(values.mean())
-        interval = ConfidenceInterval(float(np.clip(low, *limits)), float(np.clip(high, *limits)))
+        interval = _within(values, quantiles.confidence_level, limits)
         skewed = skewed_runs(values)
     found = RunSummary(len(values), mean, interval, quantiles, goal or "higher", (*skewed, *quantiles.warnings))
     announce(found.warnings)

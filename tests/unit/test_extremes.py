@@ -172,6 +172,20 @@ def test_runs_that_are_more_skewed_than_normal_ones_are_told():
     assert jaxci.runs_interval([0.1, 0.3]).warnings == ()  # two are never skewed, but by rounding
 
 
+def test_ends_of_the_interval_of_runs_are_cut_off_at_the_bounds_of_a_summary():
+    scores = [0.99, 0.999, 0.9, 0.998, 0.997]
+    plain, cut = jaxci.runs_interval(scores), jaxci.runs_interval(scores, bounds=(0, 1))
+    assert plain.confidence_interval.high == pytest.approx(1.0303, abs=1e-4)
+    assert cut.confidence_interval == (plain.confidence_interval.low, 1.0)
+    assert cut.confidence_interval == jaxci.summarize_runs(scores, qs=[0.5], bounds=(0, 1)).mean_interval
+    assert jaxci.runs_interval(scores, bounds="clip").confidence_interval == cut.confidence_interval
+    assert cut.warnings == plain.warnings
+    with pytest.raises(ValueError, match=r"scores must lie within bounds \(0\.0, 0\.5\); got 0\.99"):
+        jaxci.runs_interval(scores, bounds=(0, 0.5))
+    with pytest.raises(ValueError, match="bounds must be a lower and a higher number"):
+        jaxci.runs_interval(scores, bounds=(1, 0))
+
+
 def test_two_models_whose_runs_are_skewed_or_few_beside_many_are_told():
     """2 runs beside 20 are told apart by chance in 12%, of one task on a leaderboard too."""
     rng = np.random.default_rng(1)

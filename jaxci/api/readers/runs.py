@@ -79,10 +79,7 @@ def results_of(
     values = np.where(np.isnan(values), worst, values)
     if np.isinf(values).all(axis=-1).any():
         raise ValueError(f"x must hold a finite result; all {values.shape[-1]} runs diverged")
-    if bounds is not None:
-        outside = ((values < bounds[0]) | (values > bounds[1])) & np.isfinite(values)
-        if outside.any():
-            raise ValueError(f"x must lie within bounds {bounds}; got {shown(values[outside][0])}")
+    check_within("x", values, bounds)
     return Results(values, int(np.isinf(values).sum()), goal)
 
 
@@ -95,6 +92,15 @@ def _column(x: Any, metric: Any) -> Any:
     if metric is None and len(x.values) > 1:
         raise ValueError(f"metric must say which results to take: one of {', '.join(x.values)}")
     return x[check_choice("metric", next(iter(x.values)) if metric is None else metric, list(x.values))]
+
+
+def check_within(name: str, values: np.ndarray, bounds: tuple[float, float] | None) -> None:
+    """Refuse finite values outside ``bounds``."""
+    if bounds is None:
+        return
+    outside = ((values < bounds[0]) | (values > bounds[1])) & np.isfinite(values)
+    if outside.any():
+        raise ValueError(f"{name} must lie within bounds {bounds}; got {shown(values[outside][0])}")
 
 
 def limits_of(bounds: Any) -> tuple[tuple[float, float] | None, str]:
