@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from jaxci.api.quantile_results import RunSummary
 from jaxci.api.quantiles import intervals_of
@@ -63,25 +64,31 @@ def skewed_runs(values: np.ndarray) -> tuple[str, ...]:
 
 
 def skewed_models(scores: Mapping[str, np.ndarray]) -> tuple[str, ...]:
-    """Say which models have runs (n,) that are more skewed than normal ones."""
-    found = [f"{name} {told}" for name, x in scores.items() if (told := _skewness(x))]
+    """Say which models have runs (n,), or (n, tasks), that are more skewed than normal ones."""
+    found = [f"{name} {told}" for name, x in scores.items() if (told := _skewness(x, len(scores)))]
     if not found:
         return ()
     return (f"runs are skewed, of {', '.join(found)}: Student's intervals of their means may cover less than they say",)
 
 
-def _skewness(values: np.ndarray) -> str:
-    """Return how skewed runs (n,) are; empty where it is by no more than two standard errors of normal ones.
+def _skewness(values: np.ndarray, models: int = 1) -> str:
+    """Return how skewed runs (n,) are, or (n, tasks) about the mean of their task; empty where normal ones may be, too.
+
+    That is the mean over the tasks whose runs vary, no more than two standard errors of normal runs from 0; where the
+    most skewed of several models is told of, no more than as many as leave the same share of normal ones outside.
 
     References
     ----------
     Cramer (1946), Mathematical Methods of Statistics, section 29.3, of the error.
     """
-    n = len(values)
-    if n < 3 or not deviation(values, ddof=1) > 0:  # two are never skewed
+    n, by_task = len(values), np.atleast_2d(values.T)
+    errors = deviation(by_task, ddof=0)
+    by_task, errors = by_task[errors > 0], errors[errors > 0]
+    if n < 3 or not len(by_task):  # two are never skewed
         return ""
-    skewness = float(shape_of(values)[0])
-    usual = 2 * math.sqrt(6 * (n - 2) / ((n + 1) * (n + 3)))
+    skewness = float(shape_of(((by_task - mean_of(by_task)[:, None]) / errors[:, None]).ravel())[0])
+    most = -float(special.ndtri(special.ndtr(-2) / models))
+    usual = most * math.sqrt(6 * (n - 2) / ((n + 1) * (n + 3)) / len(by_task))
     return f"({skewness:.1f}, of normal ones seldom above {usual:.1f})" if skewness > usual else ""
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import jaxci
-from jaxci.api.runs import UNEVEN
+from jaxci.api.runs import UNEVEN, skewed_models
 from jaxci.statistics import FBeta
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
@@ -206,6 +206,33 @@ def test_two_models_whose_runs_are_skewed_or_few_beside_many_are_told():
     assert any(text.startswith("runs are skewed, of three (") for text in warned)
     on_two_tasks = {name: np.hstack([x, x]) for name, x in models.items()}
     assert not any("beside" in text for text in jaxci.leaderboard("mean", on_two_tasks, n_resamples=99, rng=0).warnings)
+
+
+def test_runs_that_are_skewed_about_the_means_of_their_tasks_are_told():
+    """Means of lognormal runs are covered by 85 to 93%, on several tasks as on one."""
+    rng, scales, means = np.random.default_rng(3), np.array([1e-3, 1.0, 1e3]), np.array([5.0, 0.0, 9e3])
+    skewed, normal = rng.lognormal(size=(10, 3)), rng.normal(size=(10, 3))
+    turns = np.array([1.0, -1.0, 0.0])  # runs of two tasks are skewed to either side, those of one do not vary
+
+    def told(metric, x):
+        models = {"one": normal, "two": means + scales * x}
+        said = jaxci.leaderboard(metric, models, n_resamples=99, rng=0).warnings
+        return [text for text in said if text.startswith("runs are skewed")]
+
+    for metric in ("mean", "median"):
+        (said,) = told(metric, skewed)
+        assert said.startswith("runs are skewed, of two (")
+    assert told("iqm", skewed) == told("mean", normal) == told("mean", turns * skewed[:, :1]) == []
+    assert skewed_models({"two": skewed}) == skewed_models({"two": means + scales * skewed})
+
+
+@pytest.mark.parametrize(("runs", "tasks", "models"), [(5, 1, 1), (10, 1, 2), (3, 10, 2), (10, 3, 6)])
+def test_few_boards_of_normal_runs_are_told_of(runs, tasks, models):
+    """One in twenty, however many models there are."""
+    rng, sets = np.random.default_rng(4), 1_000
+    boards = rng.normal(size=(sets, models, runs, tasks))
+    told = sum(bool(skewed_models(dict(zip("abcdef", board, strict=False)))) for board in boards)
+    assert told / sets < 0.07
 
 
 @pytest.mark.statistical
