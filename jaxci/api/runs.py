@@ -52,14 +52,20 @@ def uneven_runs(runs: Mapping[str, int]) -> tuple[str, ...]:
     )
 
 
+FEW_RUNS = 5
+"""Of no more runs ``interval`` is Student's, too."""
+
+
 def skewed_runs(values: np.ndarray) -> tuple[str, ...]:
     """Say that runs (n,) are more skewed than normal ones."""
     told = _skewness(values)
     if not told:
         return ()
+    other = "allows for more" if len(values) > FEW_RUNS else "gives the same of so few"
     return (
         f"the runs are skewed {told}: Student's interval of their mean may cover less than it says; "
-        "interval('mean', scores) allows for more",
+        f"interval('mean', scores) {other}; an interval of their median (summarize_runs), of 6 runs or more, holds "
+        "whatever the law is",
     )
 
 
@@ -72,10 +78,10 @@ def skewed_models(scores: Mapping[str, np.ndarray]) -> tuple[str, ...]:
 
 
 def _skewness(values: np.ndarray, models: int = 1) -> str:
-    """Return how skewed runs (n,) are, or (n, tasks) about the mean of their task; empty where normal ones may be, too.
+    """Return how skewed runs (n,), or (n, tasks), are; empty where normal ones may be as skewed.
 
-    That is the mean over the tasks whose runs vary, no more than two standard errors of normal runs from 0; where the
-    most skewed of several models is told of, no more than as many as leave the same share of normal ones outside.
+    The skewness is that of the runs about the mean of their task, averaged over the tasks whose runs vary. One model is
+    allowed two standard errors of normal runs, and several so many that all together are told of as seldom as one.
 
     References
     ----------
@@ -120,8 +126,9 @@ def runs_interval(scores: Any, *, bounds: Any = None, confidence_level: float = 
     Notes
     -----
     Says how the score varies with what the seed controls, and nothing of other test sets. Student's interval takes the
-    runs for normal: of 5 lognormal ones it covers 82%. Where the runs are more skewed than normal ones it warns; few
-    do not tell.
+    runs for normal: of 5 lognormal ones it covers 82%, and of 5 of which one in ten fails and comes to a bad score 43%.
+    Where the runs are more skewed than normal ones it warns; few do not tell, and where none failed nothing does.
+    :func:`summarize_runs` has intervals of quantiles, which hold whatever the law is.
 
     References
     ----------

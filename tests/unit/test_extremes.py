@@ -167,9 +167,18 @@ def test_runs_that_are_more_skewed_than_normal_ones_are_told():
     with pytest.warns(jaxci.JaxciWarning, match="the runs are skewed"):
         summary = jaxci.summarize_runs(skewed, qs=[0.5])
     assert summary.warnings == found.warnings
+    assert "interval('mean', scores) allows for more; an interval of their median (summarize_runs)" in found.warnings[0]
     assert f"warning: {found.warnings[0]}" in str(summary)
     assert jaxci.runs_interval(normal).warnings == jaxci.summarize_runs(normal, qs=[0.5]).warnings == ()
     assert jaxci.runs_interval([0.1, 0.3]).warnings == ()  # two are never skewed, but by rounding
+    few = [0.9, 0.91, 0.89, 0.9, 0.3]
+    (said,) = jaxci.runs_interval(few).warnings
+    assert "interval('mean', scores) gives the same of so few" in said
+    same = [jaxci.interval("mean", few).confidence_interval, jaxci.runs_interval(few).confidence_interval]
+    np.testing.assert_allclose(*same, rtol=1e-12)
+    six = [*few, 0.9]
+    assert jaxci.interval("mean", six, rng=0).confidence_interval.low < jaxci.runs_interval(six).confidence_interval.low
+    assert "allows for more" in jaxci.runs_interval(six).warnings[0]
 
 
 def test_ends_of_the_interval_of_runs_are_cut_off_at_the_bounds_of_a_summary():
@@ -209,7 +218,7 @@ def test_two_models_whose_runs_are_skewed_or_few_beside_many_are_told():
 
 
 def test_runs_that_are_skewed_about_the_means_of_their_tasks_are_told():
-    """Means of lognormal runs are covered by 85 to 93%, on several tasks as on one."""
+    """Means of lognormal runs on several tasks are covered by 87 to 92%."""
     rng, scales, means = np.random.default_rng(3), np.array([1e-3, 1.0, 1e3]), np.array([5.0, 0.0, 9e3])
     skewed, normal = rng.lognormal(size=(10, 3)), rng.normal(size=(10, 3))
     turns = np.array([1.0, -1.0, 0.0])  # runs of two tasks are skewed to either side, those of one do not vary

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import jaxci
-from jaxci.api.run_boards import OF_FEW_GAPS
+from jaxci.api.run_boards import OF_FEW_GAPS, OF_MEDIANS
 from jaxci.inference import drawing
 from jaxci.inference.choice_by_rules import IN_MANY_CLASSES, OF_HEAVY_TARGETS, WITHOUT_DRAWS
 from jaxci.intervals.bootstrap import ExpandedPercentile
@@ -665,6 +665,63 @@ def optimality_gaps() -> list[str]:
             held[which].append(found[0])
     assert percents(held["told"]).replace(" to", "% to") + " in simulations" == OF_FEW_GAPS
     return [f"covered {percents(held['untold'])}".replace("%", ""), f"where fewer are {percents(held['told'])}"]
+
+
+def of_runs(law: str, name: str, verb: str, tasks: int = 0) -> dict[int, list[tuple[float, ...]]]:
+    """Coverage, width and share of remarks by number of runs, of one number of tasks or (0) of several."""
+    found: dict[int, list[tuple[float, ...]]] = {}
+    for one in kept("training_runs")["designs"]:
+        if one["law"] == law and (one["tasks"] == tasks if tasks else one["tasks"] > 1):
+            found.setdefault(one["runs"], []).append(one["coverage, mean width, told"][name][verb])
+    return found
+
+
+@on("training_runs")
+def means_of_runs() -> list[str]:
+    def covered(law: str, verb: str = "runs_interval") -> dict[int, float]:
+        return {runs: 100 * row[0] for runs, (row,) in of_runs(law, "mean", verb, 1).items()}
+
+    def many(verb: str) -> str:
+        held = [x for runs, x in covered("lognormal", verb).items() if runs >= 10]
+        return f"{min(held):.0f} to {max(held):.0f}%"
+
+    five = {law: covered(law)[5] for law in ("normal", "beta(8,2)", "lognormal", "failing")}
+    assert f"lognormal ones it covers {five['lognormal']:.0f}%" in str(jaxci.runs_interval.__doc__)
+    assert f"comes to a bad score {five['failing']:.0f}%" in str(jaxci.runs_interval.__doc__)
+    for law in five:
+        assert all(covered(law)[runs] == covered(law, "interval")[runs] for runs in (3, 5))
+    fail = covered("failing")
+    assert all(abs(fail[runs] - covered("failing", "interval")[runs]) < 2 for runs in (3, 5, 10, 20))
+    told = {runs: 100 * row[2] for runs, (row,) in of_runs("failing", "mean", "runs_interval", 1).items()}
+    return [
+        f"Of five runs it covers {five['normal']:.0f}% of normal means, {five['beta(8,2)']:.0f}% of those of a score "
+        f"near its end (beta(8, 2)) and {five['lognormal']:.0f}% of those of lognormal runs",
+        f"covers {fail[3]:.0f}% of the means of 3 runs, {fail[5]:.0f}% of 5, {fail[10]:.0f}% of 10 and "
+        f"{fail[20]:.0f}% of 20",
+        f"in {told[3]:.0f}, {told[5]:.0f}, {told[10]:.0f} and {told[20]:.0f}% of these data sets a warning says that",
+        f"of 10 to 30 lognormal runs it covers {many('interval')} of the means, Student's {many('runs_interval')}",
+    ]
+
+
+@on("leaderboards")
+def aggregates_of_runs() -> list[str]:
+    def covered(name: str, *laws: str) -> str:
+        return percents(row[0] for law in laws for rows in of_runs(law, name, "leaderboard").values() for row in rows)
+
+    laws = ("normal", "lognormal", "failing")
+    means, medians = ([covered(name, law) for law in laws] for name in ("mean", "median"))
+    middle = covered("iqm", *laws)
+    normal, lognormal, failing = (x.replace(" to", "% to") for x in medians)
+    assert OF_MEDIANS.startswith(
+        f"{normal} of normal runs in simulations, {lognormal} of lognormal ones and {failing} "
+    )
+    assert OF_MEDIANS.endswith(f"{middle.replace(' to', '% to')} of all these")
+    return [
+        f"cover {means[0]} of the means of normal runs, {means[1]} of those of lognormal ones and {means[2]} where 10 "
+        "to 30% of the runs of a task fail",
+        f"Of medians over tasks they cover {', '.join(medians[:2])} and {medians[2]}",
+        f"Of interquartile means they cover {middle} of all these",
+    ]
 
 
 @on("generalization")
