@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from jaxci.inference.features import weights_go_with_scores
 from jaxci.inference.places import LEAST_DEGREES
 from jaxci.inference.standings import Choice
 from jaxci.intervals.base import Tails
@@ -62,9 +63,13 @@ def misranks_in_clusters(statistic: Statistic, layout: Layout, sample: Sample) -
     """Whether rows in so many clusters are ranked wrongly that influence tells how ranks vary.
 
     A cluster that was not seen would decide most of the width: areas and average precisions are covered as much
-    without one, at down to a seventh of that (``benchmarks/ranks_in_clusters.py``).
+    without one, at down to a seventh of that (``benchmarks/ranks_in_clusters.py``). So are those of two classes whose
+    rows weigh unlike, unless weights go with scores.
     """
-    if not (isinstance(statistic, ScoreRanking) and statistic.smooth and layout.given == {"groups"}):
+    weights, clustered = layout.row_weights, layout.given - {"sample_weight"} == {"groups"}
+    if not (isinstance(statistic, ScoreRanking) and statistic.smooth and clustered):
+        return False
+    if weights is not None and (sample.n_classes != 2 or weights_go_with_scores(sample, weights)):
         return False
     return layout.n_units >= MANY_CLUSTERS and layout.counts is None and sample.misranked >= ENOUGH_MISRANKED
 

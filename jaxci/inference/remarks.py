@@ -37,6 +37,8 @@ and where one row has such a share of the weight.
 """
 FEW_TO_STUDENTIZE = 4
 """Strata of fewer units get a remark where resamples are divided by their own standard errors."""
+FEW_IN_STRATUM, MUCH_IN_STRATUM = 5, 0.25
+"""Strata of fewer units get a remark where they hold such a share of the weight."""
 FEW_TIED, MOSTLY_DISTINCT = 80, 0.7
 """Lengths between quartiles of fewer units get a remark where fewer than that share of the values are distinct."""
 HEAVY_ATOM, NEAR_QUARTILE, APART = 0.05, 3.0, 0.1
@@ -96,7 +98,23 @@ def layout_remarks(layout: Layout) -> list[str]:
             f"{alone}, which adds nothing to the variance: intervals that keep strata ('percentile', 'bca', 'delta', "
             "'proper_bayesian') are too narrow"
         )
-    return remarks
+    return remarks + _of_heavy_strata(layout)
+
+
+def _of_heavy_strata(layout: Layout) -> list[str]:
+    """Remark on strata of few units that hold much of the weight: how these vary decides, and is hardly known."""
+    if layout.strata is None or layout.counts is not None:
+        return []
+    mass = np.ones(layout.n) if layout.row_weights is None else layout.row_weights
+    mass = mass if layout.units is None else np.bincount(layout.units, mass)
+    sizes, shares = np.bincount(layout.strata), np.bincount(layout.strata, mass) / mass.sum()
+    heavy = np.flatnonzero((sizes > 1) & (sizes < FEW_IN_STRATUM) & (shares >= MUCH_IN_STRATUM))
+    unit = "rows" if layout.units is None else "clusters"
+    return [
+        f"a stratum of {sizes[h]} {unit} holds {shares[h]:.0%} of the weight: how it varies is hardly known, and "
+        "intervals may cover less than they say"
+        for h in heavy
+    ]
 
 
 def pivots_in_strata(layout: Layout, method: Method) -> list[str]:

@@ -861,6 +861,10 @@ def test_ranks_in_many_clusters_are_judged_by_influence(k, metric):
     low, high = found.confidence_interval
     wide = jaxci.interval(name, y, scores, method="proper_bayesian", **asked).confidence_interval
     assert high - low < 0.9 * (wide.high - wide.low)
+    weights, with_scores = rng.lognormal(0, 0.5, len(y)), np.exp(3 * scores[:, -1])
+    weighted, told = (jaxci.interval(name, y, scores, sample_weight=w, **asked) for w in (weights, with_scores))
+    assert (weighted.method == found.method) == (k == 2)  # what the weights of several classes go with is not known
+    assert told.method == "proper_bayesian"
     fewer = groups < 90
     assert (
         "100 clusters" not in jaxci.interval(name, y[fewer], scores[fewer], **asked | {"groups": groups[fewer]}).reason

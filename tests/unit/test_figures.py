@@ -594,6 +594,24 @@ def regressions_that_fail_on_few_rows() -> list[str]:
 
 
 @on("choose")
+def areas_of_classes_compared() -> list[str]:
+    kept_run = kept("class_area_differences")
+    covered: dict[str, list[float]] = {"auto": [], "seen": []}
+    rejected = []
+    for design in kept_run["designs"]:
+        for rows in design["coverage, width, below .05, width / 3.92 sd"].values():
+            for name, of in covered.items():
+                of.append(100 * rows[name][0])
+            if design["areas"][0] == design["areas"][1]:
+                rejected.append(100 * rows["auto"][2])
+    return [
+        f"were covered {min(covered['auto']):.1f}% or more in simulations of {kept_run['sets']} data sets each",
+        f"equal models told apart in {max(rejected):.1f}% or less; without the end that allows for rows that were not "
+        f"seen {min(covered['seen']):.1f}% or more",
+    ]
+
+
+@on("choose")
 def average_precisions_of_classes_compared() -> list[str]:
     found: dict[str, list[float]] = {"auto": [], "adjusted_wald": []}
     alike: dict[str, list[float]] = {"auto": [], "adjusted_wald": []}

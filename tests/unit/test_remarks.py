@@ -147,6 +147,22 @@ def test_weights_that_are_nothing_beside_others_leave_no_warning_of_numpy(light)
 STRATA_REMARK = "intervals that keep strata ('percentile', 'bca', 'delta', 'proper_bayesian') are too narrow"
 
 
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize("clusters", [False, True])
+def test_a_stratum_of_few_that_holds_much_of_the_weight_is_told(clusters):
+    strata = np.repeat([0, 1, 2], [12, 14, 4])
+    rows = np.repeat(strata, 2 if clusters else 1)
+    labels = np.arange(len(rows)) % 2
+    given = {"groups": np.arange(len(rows)) // 2} if clusters else {}
+    told = f"a stratum of 4 {'clusters' if clusters else 'rows'} holds 40% of the weight: how it varies is hardly known"
+    for heavy in (False, True):
+        weights = np.where(rows == 2, 52 / 3 / 4 if heavy else 1.0, 1.0)
+        found = jaxci.interval(
+            "accuracy", labels, labels[::-1], strata=rows, sample_weight=weights, n_resamples=199, rng=0, **given
+        )
+        assert any(text.startswith(told) for text in found.warnings) == heavy
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "keeps"),
