@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from jaxci.api.readers.samples import check_n
 from jaxci.api.run_boards import RunContest, of_runs
 from jaxci.checks import check_choice, shown
 from jaxci.inference.randomness import randomness
-from jaxci.inference.remarks import announce, layout_remarks
+from jaxci.inference.remarks import BOTH, OF_TWO, announce, layout_remarks
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import tails
 from jaxci.intervals.bootstrap import smallest_bank
@@ -346,7 +346,7 @@ def _ranked(
         )
         for entry in entries
     )
-    used, said = dict.fromkeys(str(of.method) for of, _ in differences), _remarks(names, marginal)
+    used = dict.fromkeys(str(of.method) for of, _ in differences)
     exact = "Holm, Bonferroni and Sidak" if independent else "Holm and Bonferroni"
     too_few = f"; {units} {what} are too few for max-t: {exact} are in its place" if few else ""
     return Leaderboard(
@@ -360,8 +360,8 @@ def _ranked(
         f"intervals: {', '.join(dict.fromkeys(str(one.method) for one in marginal))}; {contest.how}{too_few}",
         contest.source.record,
         (
-            *said,
-            *_remarks_of_pairs(found, [of for of, _ in differences], said),
+            *_remarks(names, marginal),
+            *_remarks_of_pairs(found, [of for of, _ in differences], {x for one in marginal for x in one.warnings}),
             *_untold(together, levels[0], level, f"{len(names)} models"),
             *_untold([of for of, _ in differences], levels[1], level, f"{len(which)} pairs of models"),
             *_still(found),
@@ -386,13 +386,16 @@ def _remarks(names: Sequence[str], results: Sequence[IntervalResult]) -> tuple[s
 
 
 def _remarks_of_pairs(
-    pairs: Sequence[Pair], differences: Sequence[IntervalResult], said: Sequence[str]
+    pairs: Sequence[Pair], differences: Sequence[IntervalResult], said: Collection[str]
 ) -> tuple[str, ...]:
-    """Return what is said of differences and not of models, once where it is the same of several but for numbers."""
+    """Return what is said of differences, once where it is the same of several but for numbers.
+
+    What is ``said`` of models, or is about one of the two, is left out: the model's own interval says it.
+    """
     alike: dict[str, dict[str, str]] = {}
     for pair, difference in zip(pairs, differences, strict=True):
         for text in difference.warnings:
-            if text not in said:
+            if text not in said and not any(f"of {one} " in text for one in (*OF_TWO, BOTH)):
                 alike.setdefault(NUMBERS.sub("", text), {}).setdefault(f"{pair.a} - {pair.b}", text)
     remarks = []
     for of in alike.values():

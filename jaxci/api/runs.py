@@ -61,11 +61,11 @@ def skewed_runs(values: np.ndarray) -> tuple[str, ...]:
     told = _skewness(values)
     if not told:
         return ()
-    other = "allows for more" if len(values) > FEW_RUNS else "gives the same of so few"
+    other = "may allow for more" if len(values) > FEW_RUNS else "gives the same of so few"
     return (
         f"the runs are skewed {told}: Student's interval of their mean may cover less than it says; "
-        f"interval('mean', scores) {other}; an interval of their median (summarize_runs), of 6 runs or more, holds "
-        "whatever the law is",
+        f"interval('mean', scores) {other}; that of their median (summarize_runs) holds whatever the law is, where "
+        "runs are enough for it: 6 at 95%",
     )
 
 

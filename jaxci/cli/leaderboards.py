@@ -75,7 +75,7 @@ def leaderboard(
     json: Json = None,
     csv: Csv = None,
 ) -> None:
-    """Models from the best to the worst, the ranks that each may have, and which are tied with the best."""
+    """Models from the best to the worst, the ranks that each may have, and which are tied with the reference."""
     names = split(models)
     check_distinct("--models", names)
     check_distinct("--metric", split(metric))

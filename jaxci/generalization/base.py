@@ -221,9 +221,9 @@ def on_scale(
     """Return ``estimate -+ h`` with ends that are symmetric on another scale, for the mean of a positive loss.
 
     ``mean`` is that of the losses whose error h holds, by default the estimate. "log": ``mean exp(-+ h / mean)``, moved
-    by ``estimate - mean``. "cube_root": the same of ``mean (1 -+ h / (3 mean))^3``, on which means of squared normal
-    errors are nearly normal (Wilson and Hilferty 1931); a root below 0 counts as 0. "wilson", for a loss of 0 or 1:
-    also as far as the score interval of the estimate, ``(q - estimate)^2 <= k q (1 - q)`` with
+    by ``estimate - mean``, and cut at 0. "cube_root": the same of ``mean (1 -+ h / (3 mean))^3``, on which means of
+    squared normal errors are nearly normal (Wilson and Hilferty 1931); a root below 0 counts as 0. "wilson", for a loss
+    of 0 or 1: also as far as the score interval of the estimate, ``(q - estimate)^2 <= k q (1 - q)`` with
     ``k = h^2 / (mean (1 - mean))``. "nearer_end", for what lies between ``bounds``: "cube_root" of its distance from
     the nearer one, cut at both.
     """
@@ -240,7 +240,7 @@ def on_scale(
         raise ValueError(f"scale={scale!r} needs a positive mean loss; got {about:g}")
     ratio, moved = (found.high - found.estimate) / about, found.estimate - about
     low, high = (math.exp(-ratio), math.exp(ratio)) if scale == "log" else _by_cube_roots(ratio)
-    return found._replace(low=moved + about * low, high=moved + about * high)
+    return found._replace(low=max(moved + about * low, min(found.estimate, 0.0)), high=moved + about * high)
 
 
 def check_bounds(bounds: Any) -> None:

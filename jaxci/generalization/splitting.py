@@ -168,8 +168,8 @@ def nested_cv(
     ``correction`` is the factor of the bias: ``"printed"`` is ``1 + (K - 2)/K``, ``"code"`` is the
     authors' ``1 + ((K - 2)/K)**1.5``. ``scale``, for positive losses, is one of
     :func:`~jaxci.generalization.base.on_scale`: losses without a bound have skewed means of few rows, and so have
-    rare errors. It is that of the mean before the correction, which may take the estimate to 0 and below. Folds, of
-    which none has two rows more than another, count alike, as printed.
+    rare errors. It is that of the mean before the correction, which may take the estimate to 0 and below; where that is
+    not positive ends are plain. Folds, of which none has two rows more than another, count alike, as printed.
     """
     of.need("nested_cv", "nested_cv")
     of.need_all("nested_cv")
@@ -201,7 +201,7 @@ def nested_cv(
     nested, plain = float(pooled.mean()), float(outer_means.mean())
     bias = (1 + ((folds - 2) / folds) ** factors[correction]) * (nested - plain)
     found = normal(nested - bias, error, level)._replace(remarks=tuple(_size_remark(of, nested, plain, spread)))
-    return on_scale(found, scale, nested, bounds)
+    return found if nested <= 0 and scale in ("log", "cube_root") else on_scale(found, scale, nested, bounds)
 
 
 def _size_remark(of: Resampled, nested: float, plain: float, spread: float) -> list[str]:

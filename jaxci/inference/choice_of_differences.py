@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from jaxci.inference.choice_of_many_rows import of_quantiles
 from jaxci.inference.standings import Choice
 from jaxci.intervals.adjusted_wald import AdjustedWald
@@ -54,7 +56,8 @@ def choose_difference(statistic: Paired, layout: Layout, n_resamples: int, tails
         return Choice(DeLongDifference(use_t=True), f"correlated AUCs of independent rows: {why}{vary}")
     if told:
         return _of_contributions(statistic, layout)
-    if layout.units is not None and statistic.smooth:
+    vary_within = layout.strata is None or int(np.bincount(layout.strata).min()) > 1
+    if layout.units is not None and vary_within and statistic.smooth:
         why = "Student's quantiles, of fewer degrees of freedom where few clusters decide"
         return Choice(
             KurtosisT(), f"a smooth difference of rows in clusters: its influence, summed over each, and {why}"

@@ -69,7 +69,7 @@ def unseen_of_areas(statistic: Paired, sample: Sample, layout: Layout) -> np.nda
 
     Of areas that are averaged over several classes, against all others or one by one, that of each class against the
     rest, by the square of its share: a row that one model ranks last in its own class moves both alike. There are as
-    many such rows in all as of two classes.
+    many such rows in all as of two classes, whose areas against each other are one.
     """
     classes = np.bincount(sample.y_true[: layout.n_rows], layout.mass, sample.n_classes)
     held = unseen_sizes(sample, layout)
@@ -77,6 +77,8 @@ def unseen_of_areas(statistic: Paired, sample: Sample, layout: Layout) -> np.nda
     if is_auc_difference(statistic):
         return np.array([unseen_variance(counts[1], counts[0])])
     there = counts > 0
+    if np.count_nonzero(there) == 2:
+        return np.array([unseen_variance(*counts[there])])
     counts, shares = counts[there], statistic.statistic.shares_of_classes(classes[there])
     rest = counts.sum() - counts
     known = np.where(rest > 0, unseen_variance(counts, np.where(rest > 0, rest, 1.0)), 0.0)

@@ -37,8 +37,12 @@ and where one row has such a share of the weight.
 """
 FEW_TO_STUDENTIZE = 4
 """Strata of fewer units get a remark where resamples are divided by their own standard errors."""
-FEW_IN_STRATUM, MUCH_IN_STRATUM = 5, 0.25
-"""Strata of fewer units get a remark where they hold such a share of the weight."""
+OF_TWO, BOTH = ("model a", "model b"), "both models"
+"""How remarks on a comparison name whom they are about, where that is not the difference."""
+FEW_IN_STRATUM, MUCH_IN_STRATUM, UNLIKE = 5, 0.25, 1.5
+"""Strata of fewer units get a remark where they hold such a share of the weight, and so many times that share of the
+units.
+"""
 FEW_TIED, MOSTLY_DISTINCT = 80, 0.7
 """Lengths between quartiles of fewer units get a remark where fewer than that share of the values are distinct."""
 HEAVY_ATOM, NEAR_QUARTILE, APART = 0.05, 3.0, 0.1
@@ -108,7 +112,8 @@ def _of_heavy_strata(layout: Layout) -> list[str]:
     mass = np.ones(layout.n) if layout.row_weights is None else layout.row_weights
     mass = mass if layout.units is None else np.bincount(layout.units, mass)
     sizes, shares = np.bincount(layout.strata), np.bincount(layout.strata, mass) / mass.sum()
-    heavy = np.flatnonzero((sizes > 1) & (sizes < FEW_IN_STRATUM) & (shares >= MUCH_IN_STRATUM))
+    much = (shares >= MUCH_IN_STRATUM) & (shares >= UNLIKE * sizes / sizes.sum())
+    heavy = np.flatnonzero((sizes > 1) & (sizes < FEW_IN_STRATUM) & much)
     unit = "rows" if layout.units is None else "clusters"
     return [
         f"a stratum of {sizes[h]} {unit} holds {shares[h]:.0%} of the weight: how it varies is hardly known, and "
@@ -173,13 +178,13 @@ def convention_remarks(statistic: Statistic, name: str, sample: Sample, layout: 
     if not (isinstance(statistic, TableStatistic) and statistic.is_proportion):
         return []
     of_none = []
-    for model, data in (("a", sample), ("b", sample.other)):
+    for model, data in zip(OF_TWO, (sample, sample.other), strict=True):
         cells = statistic.prepare(data)
         if not statistic.counted_in_cells(cells)[1][cells.codes[: layout.n_rows]].any():
             of_none.append(model)
     if not of_none:
         return []
-    whose, its = ("both models", "their values are") if len(of_none) == 2 else (of_none[0], "its value is")
+    whose, its = (BOTH, "their values are") if len(of_none) == 2 else (of_none[0], "its value is")
     return [f"{name} of {whose} is a share of no rows at all (0/0): {its} a convention, and so is the difference"]
 
 
@@ -189,7 +194,7 @@ def cut_remarks(statistic: Statistic, sample: Sample, layout: Layout) -> list[st
     if not own.cuts_probabilities:
         return []
     said, mass = [], np.ones(layout.n_rows) if layout.mass is None else layout.mass
-    for model, data in (("", sample),) if own is statistic else ((" of a", sample), (" of b", sample.other)):
+    for model, data in (("", sample),) if own is statistic else zip(OF_TWO, (sample, sample.other), strict=True):
         p, least = np.asarray(of_own_class(data))[: layout.n_rows], data.score_eps
         cut = (p < least) & (mass > 0)
         rows = int(cut.sum() if layout.counts is None else layout.counts[cut].sum())
@@ -198,8 +203,8 @@ def cut_remarks(statistic: Statistic, sample: Sample, layout: Layout) -> list[st
         have, their = ("has", "its") if rows == 1 else ("have", "their")
         near, endless = (f"below {least:.2g}", "") if p[cut].any() else ("of 0", " is infinite and")
         said.append(
-            f"{rows:,} of {layout.n:,} rows{model} {have} a probability {near} for {their} class: the loss "
-            f"there{endless} was cut at {-math.log(least):.3g}, that of {least:.2g}"
+            f"{rows:,} of {layout.n:,} rows{model and f' of {model}'} {have} a probability {near} for {their} class: "
+            f"the loss there{endless} was cut at {-math.log(least):.3g}, that of {least:.2g}"
         )
     return said
 

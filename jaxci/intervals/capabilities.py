@@ -122,7 +122,7 @@ def has_opposed_rows(statistic: Statistic) -> TypeGuard[Paired]:
 
 def opposed_mass(statistic: Statistic) -> float | None:
     """Mass of a positive that one model ranks first and the other last, each way; None of what does not rank."""
-    if is_auc_difference(statistic):
+    if is_auc_difference(statistic) or averages_areas(statistic):
         return AREA_MASS
     ranks = has_opposed_rows(statistic) and isinstance(statistic.statistic, ScoreRanking)
     return OPPOSED_POSITIVE if ranks else None

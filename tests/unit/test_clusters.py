@@ -760,6 +760,9 @@ def test_auto_compares_means_in_clusters_by_flips_where_these_can_tell(clusters,
     assert jaxci.compare("f1", Y, P, Q, groups=groups).method == KurtosisT()
     for metric, data in (("mean", (None, X, X**2)), ("f1", (Y, P, Q))):
         assert jaxci.compare(metric, *data, groups=groups, strata=0 * groups).method == KurtosisT()
+        with pytest.warns(jaxci.JaxciWarning, match="strata hold a single unit each"):
+            alone = jaxci.compare(metric, *data, groups=groups, strata=groups, n_resamples=199)
+        assert alone.method == "expanded_percentile"
     assert jaxci.compare("accuracy", Y, P, Q, groups=groups, alternative="greater").method == "tango_cluster"
 
 

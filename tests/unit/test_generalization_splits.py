@@ -361,8 +361,10 @@ def test_scales_by_their_definition():
     assert on_scale(alike, "log") is alike
     for estimate in (-0.01, 0.0, 0.01):  # a correction may take it anywhere: its own size is no scale
         corrected = LossInterval(estimate, estimate - 0.3, estimate + 0.3, 0.15)
-        ends = estimate + 0.2 * (0.5**3 - 1), estimate + 0.2 * (1.5**3 - 1)
+        ends = min(estimate, 0.0), estimate + 0.2 * (1.5**3 - 1)  # the low one, 0.2 (0.5^3 - 1) away, is cut
         assert on_scale(corrected, "cube_root", 0.2)[1:3] == pytest.approx(ends)
+    high = 0.3 + 0.2 * (1.5**3 - 1)
+    assert on_scale(LossInterval(0.3, 0.0, 0.6, 0.15), "cube_root", 0.2)[1:3] == pytest.approx((0.125, high))
     with pytest.raises(ValueError, match="scale='cube_root' needs a positive mean loss; got -1"):
         on_scale(LossInterval(-1.0, -2.0, 0.0, 0.5), "cube_root")
 

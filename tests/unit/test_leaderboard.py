@@ -84,6 +84,18 @@ def test_what_compare_says_of_a_difference_is_said_of_the_pair():
     assert f"a - c: {said}" in alone.warnings
 
 
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_what_is_known_of_a_model_is_said_once_and_of_no_other():
+    """Of pairs it was said of "b", whatever the second model's name."""
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    scores = {name: np.clip(0.7 * y + 0.3 * rng.random(80), 0.01, 0.99) for name in "abc"}
+    scores["c"][1] = 0.0
+    found = jaxci.leaderboard("log_loss", y, scores, n_resamples=999, rng=0)
+    (said,) = (text for text in found.warnings if "probability of 0" in text)
+    assert said.startswith("c: 1 of 80 rows has")
+
+
 def test_a_reference_is_compared_with_all_others():
     found = jaxci.leaderboard("accuracy", Y, GUESSES, n_resamples=999, rng=0, reference="m2")
     assert [(pair.a, pair.b) for pair in found.pairs] == [("m0", "m2"), ("m1", "m2"), ("m3", "m2")]

@@ -735,7 +735,7 @@ def test_losses_that_are_cut_are_told(least, dtype, said):
     rows = {row.statistic: row.warnings for row in jaxci.evaluate(y, y_score=bad, metrics=metrics, rng=0)}
     asked = jaxci.interval("log_loss", y, bad, method="t").warnings
     two = jaxci.compare("log_loss", y, good, bad, method="t").warnings
-    for texts, whose in ((rows["log_loss"], ""), (asked, ""), (two, " of b")):
+    for texts, whose in ((rows["log_loss"], ""), (asked, ""), (two, " of model b")):
         told = [text for text in texts if "for its class" in text]
         assert len(told) == (said is not None)
         assert said is None or told[0].startswith(f"1 of 40 rows{whose} has {said}")

@@ -47,7 +47,11 @@ def test_the_verb_gives_the_whole_range(name, groups):
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 @pytest.mark.parametrize(
     ("a", "b", "said"),
-    [(Y, NONE, "precision of b is a"), (NONE, Y, "precision of a is a"), (NONE, NONE, "precision of both models is a")],
+    [
+        (Y, NONE, "precision of model b is a"),
+        (NONE, Y, "precision of model a is a"),
+        (NONE, NONE, "precision of both models is a"),
+    ],
 )
 def test_a_comparison_says_of_which_model(a, b, said):
     result = jaxci.compare("precision", Y, a, b)
