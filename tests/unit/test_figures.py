@@ -594,6 +594,18 @@ def regressions_that_fail_on_few_rows() -> list[str]:
 
 
 @on("choose")
+def clusters_in_strata_compared() -> list[str]:
+    rows = [
+        row
+        for design in kept("clusters_in_strata")["designs"]
+        for row in design["coverage, width, width / 3.92 sd"].values()
+    ]
+    covered = ([100 * row[name][0] for row in rows] for name in ("auto", "expanded_percentile"))
+    auto, drawn = (f"{min(of):.1f}% to {max(of):.1f}%" for of in covered)
+    return [f"in strata covered {auto}, paired resamples {drawn}"]
+
+
+@on("choose")
 def areas_of_classes_compared() -> list[str]:
     kept_run = kept("class_area_differences")
     covered: dict[str, list[float]] = {"auto": [], "seen": []}
