@@ -13,7 +13,7 @@ from unittest import mock
 
 import numpy as np
 from class_precision_differences import MANY, Design
-from simulated import averaged, simulate
+from simulated import beside_spread, simulate
 from sklearn.metrics import roc_auc_score
 
 import jaxci
@@ -58,14 +58,7 @@ def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...
                 low, high = row.confidence_interval
                 held[metric][name].append((low <= true[metric] <= high, high - low, row.pvalue < 0.05))
             estimates[metric].append(row.estimate)
-    found = averaged(held)
-    return {
-        metric: {
-            name: (*one, round(one[1] / (3.92 * float(np.std(estimates[metric]))), 3))
-            for name, one in of_metric.items()
-        }
-        for metric, of_metric in found.items()
-    }
+    return beside_spread(held, estimates)
 
 
 if __name__ == "__main__":

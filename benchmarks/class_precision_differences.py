@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
-from simulated import averaged, simulate
+from simulated import beside_spread, simulate
 from sklearn.metrics import average_precision_score
 
 import jaxci
@@ -114,13 +114,7 @@ def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...
                 low, high = row.confidence_interval
                 held[metric][name].append((low <= true[metric] <= high, high - low, row.pvalue < 0.05))
             seen[metric].append(row.estimate)
-    found = averaged(held)
-    return {
-        metric: {
-            name: (*one, round(one[1] / (3.92 * float(np.std(seen[metric]))), 3)) for name, one in of_metric.items()
-        }
-        for metric, of_metric in found.items()
-    }
+    return beside_spread(held, seen)
 
 
 if __name__ == "__main__":

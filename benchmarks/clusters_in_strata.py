@@ -11,7 +11,7 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from simulated import averaged, simulate
+from simulated import beside_spread, simulate
 
 import jaxci
 
@@ -87,14 +87,7 @@ def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...
                 low, high = row.confidence_interval
                 held[metric][name].append((low <= true[metric] <= high, high - low))
             estimates[metric].append(row.estimate)
-    found = averaged(held)
-    return {
-        metric: {
-            name: (*one, round(one[1] / (3.92 * float(np.std(estimates[metric]))), 3))
-            for name, one in of_metric.items()
-        }
-        for metric, of_metric in found.items()
-    }
+    return beside_spread(held, estimates)
 
 
 if __name__ == "__main__":

@@ -68,6 +68,19 @@ def averaged(held: dict[str, dict[str, list[tuple[float, ...]]]]) -> dict[str, d
     }
 
 
+def beside_spread(
+    held: dict[str, dict[str, list[Any]]], estimates: dict[str, list[float]]
+) -> dict[str, dict[str, tuple[float, ...]]]:
+    """Return means over data sets, of which the second is a width, and this in 3.92 deviations of the estimates."""
+    return {
+        metric: {
+            name: (*one, round(one[1] / (3.92 * float(np.std(estimates[metric]))), 3))
+            for name, one in of_metric.items()
+        }
+        for metric, of_metric in averaged(held).items()
+    }
+
+
 NEEDED = 2 * 1.959964
 """Standard deviations of the estimates that a normal 95% interval is wide."""
 
