@@ -13,7 +13,7 @@ from unittest import mock
 
 import numpy as np
 from class_precision_differences import MANY, Design
-from simulated import beside_spread, simulate
+from simulated import of_differences, simulate
 from sklearn.metrics import roc_auc_score
 
 import jaxci
@@ -45,20 +45,16 @@ def both(design: Design, y: np.ndarray, *seed: int) -> list[np.ndarray]:
 
 
 def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
-    """Return coverage, mean width, share of p-values below .05 and width in 3.92 standard deviations, by metric."""
-    true, y = truth(design), design.truly(design.rows)
-    held: dict[str, dict[str, list[Any]]] = {metric: {name: [] for name in MASSES} for metric in KINDS}
-    estimates: dict[str, list[float]] = {metric: [] for metric in KINDS}
-    for number in range(sets):
-        scores = both(design, y, number, design.classes, design.rows)
-        for metric in KINDS:
-            for name, mass in MASSES.items():
-                with mock.patch("jaxci.intervals.unseen.MASS", mass):
-                    row = jaxci.compare(metric, y, *scores, rng=number)
-                low, high = row.confidence_interval
-                held[metric][name].append((low <= true[metric] <= high, high - low, row.pvalue < 0.05))
-            estimates[metric].append(row.estimate)
-    return beside_spread(held, estimates)
+    """Return what is found of the differences of a design, by metric and by what ends allow for."""
+    y = design.truly(design.rows)
+
+    def compared(metric: str, name: str, scores: list[np.ndarray], number: int) -> Any:
+        with mock.patch("jaxci.intervals.unseen.MASS", MASSES[name]):
+            return jaxci.compare(metric, y, *scores, rng=number)
+
+    return of_differences(
+        truth(design), MASSES, sets, lambda number: both(design, y, number, design.classes, design.rows), compared
+    )
 
 
 if __name__ == "__main__":

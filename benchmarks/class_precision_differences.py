@@ -7,11 +7,11 @@ many data sets there are of a design. Beside the default stands ``adjusted_wald`
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
-from simulated import beside_spread, simulate
+from simulated import of_differences, simulate
 from sklearn.metrics import average_precision_score
 
 import jaxci
@@ -102,19 +102,15 @@ DESIGNS = tuple(
 
 
 def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
-    """Return coverage, mean width, share of p-values below .05 and width in 3.92 standard deviations, by metric."""
-    true, y = truth(design), design.truly(design.rows)
-    held: dict[str, dict[str, list[Any]]] = {metric: {name: [] for name in METHODS} for metric in design.kinds}
-    seen: dict[str, list[float]] = {metric: [] for metric in design.kinds}
-    for number in range(sets):
-        scores = design.scores(y, np.random.default_rng([number, design.classes, design.rows]))
-        for metric in design.kinds:
-            for name in METHODS:
-                row = jaxci.compare(metric, y, *scores, rng=number, method=name)
-                low, high = row.confidence_interval
-                held[metric][name].append((low <= true[metric] <= high, high - low, row.pvalue < 0.05))
-            seen[metric].append(row.estimate)
-    return beside_spread(held, seen)
+    """Return what is found of the differences of a design, by metric and method."""
+    y = design.truly(design.rows)
+    return of_differences(
+        truth(design),
+        METHODS,
+        sets,
+        lambda number: design.scores(y, np.random.default_rng([number, design.classes, design.rows])),
+        lambda metric, name, scores, number: jaxci.compare(metric, y, *scores, rng=number, method=name),
+    )
 
 
 if __name__ == "__main__":
