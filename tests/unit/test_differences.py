@@ -725,8 +725,10 @@ def test_mean_areas_of_classes_may_differ_more_than_was_seen(metric, average):
     reached, saw = (one.confidence_interval.high - found.estimate for one in (found, seen))
     assert found.estimate > 0
     assert reached**2 - saw**2 == pytest.approx(stats.norm.ppf(0.975) ** 2 * unseen)
-    alike = jaxci.compare(metric, y, a, np.sqrt(a) / np.sqrt(a).sum(axis=1, keepdims=True), average=average, rng=0)
-    assert alike.confidence_interval.high > 0
+    alike = jaxci.compare(metric, y, a, a / 2 + 1 / 6, average=average, rng=0)  # every column in the same order
+    low, high = alike.confidence_interval
+    assert (alike.estimate, alike.pvalue) == (0.0, 1.0)
+    assert high == -low == pytest.approx(-np.log(0.025) * np.sqrt(unseen * 16 / 2))
 
 
 @pytest.mark.parametrize("share", [0.5, 0.0])
