@@ -135,11 +135,9 @@ def evaluate(
     with working("evaluating") as advance:
         import jaxci
         from jaxci.api.readers.tables import as_scores, read_columns
-        from jaxci.checks import check_distinct
         from jaxci.cli.batches import data_files, read_batches, too_large, whole
         from jaxci.cli.streaming import Columns
 
-        check_distinct("--by", split(by))
         paths = data_files(files)
         asked = split(metrics)
         extra = [name for name in (pred, groups, strata, weights, *split(by)) if name is not None]

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxci.checks import check_distinct
 from jaxci.cli.options import (
     BlockLength,
     Bounds,
@@ -77,8 +76,6 @@ def leaderboard(
 ) -> None:
     """Models from the best to the worst, the ranks that each may have, and which are tied with the reference."""
     names = split(models)
-    check_distinct("--models", names)
-    check_distinct("--metric", split(metric))
     if len(names) < 2:
         raise ValueError(f"--models must name at least two models; got {len(names)}")
     with working("comparing") as advance:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from jaxci.checks import check_distinct
 from jaxci.cli.progress import progress
 from jaxci.cli.words import called
 
@@ -62,10 +63,12 @@ def writable(context: typer.Context, option: typer.CallbackParam, path: Path | N
     return path
 
 
-def _without_blanks(option: typer.CallbackParam, text: str | None) -> str | None:
-    """Return names between commas, none of which is empty: an option's rule that is checked before all work."""
-    if text is not None and not all(part.strip() for part in text.split(",")):
-        raise ValueError(f"{max(option.opts, key=len)} must have no empty place between commas; got {text!r}")
+def _distinct_names(option: typer.CallbackParam, text: str | None) -> str | None:
+    """Return names between commas, none of which is empty or given twice: a rule that is checked before all work."""
+    names, longest = split(text), max(option.opts, key=len)
+    if text is not None and not (names and all(names)):
+        raise ValueError(f"{longest} must have no empty place between commas; got {text!r}")
+    check_distinct(longest, names)
     return text
 
 
@@ -91,7 +94,7 @@ def _as_bytes(option: typer.CallbackParam, text: str | None) -> Any:
 
 def listed(metavar: str, help: str) -> Any:
     """Return an option that holds one or more names between commas."""
-    return typer.Option(metavar=metavar, help=help, callback=_without_blanks)
+    return typer.Option(metavar=metavar, help=help, callback=_distinct_names)
 
 
 File = Annotated[

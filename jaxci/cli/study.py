@@ -64,12 +64,9 @@ def _data(
     from jaxci.api.readers.labels import encode_labels
     from jaxci.api.readers.scores import in_label_order
     from jaxci.api.readers.tables import NamedScores, read_columns
-    from jaxci.checks import check_distinct
     from jaxci.cli.tables import as_label, as_numbers
     from jaxci.coverage.bundled import instances
 
-    check_distinct("--value", values)
-    check_distinct("--by", by)
     columns = read_columns(file, [*by, *values, *scores, *([target] if target else [])], sep, texts=by)
     found: dict[str, Any] = {}
     tags: dict[str, dict[str, str]] = {}

@@ -140,7 +140,7 @@ def _read(path: Path, target: str) -> tuple[np.ndarray, np.ndarray, tuple[str, .
     try:
         import pandas as pd
 
-        table = pd.read_parquet(path) if parquet else pd.read_csv(path)
+        table = pd.read_parquet(path) if parquet else _read_csv(pd, path)
     except ImportError as error:
         raise ImportError(f"reading {path} needs pandas{' and pyarrow' * parquet}: install jaxci[data]") from error
     if target not in table.columns:
@@ -161,3 +161,13 @@ def _read(path: Path, target: str) -> tuple[np.ndarray, np.ndarray, tuple[str, .
     for remark in said:
         warnings.warn(remark, JaxciWarning, stacklevel=2)
     return X, y.to_numpy(), tuple(str(name) for name in features.columns)
+
+
+def _read_csv(pd: Any, path: Path) -> Any:
+    """Return the frame of a CSV file, no row of which is longer than its header: pandas would shift or drop values."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(path, index_col=False)
+        except (pd.errors.ParserWarning, pd.errors.ParserError) as error:
+            raise ValueError(f"{path} must be a CSV file, no row of it longer than its header: {error}") from error

@@ -106,6 +106,7 @@ EVALUATE = ["evaluate", "rows.csv", "--target", "y", "--pred", "a"]
         ([*SEGMENTATION, "--value", "dice", "--by", "g,g"], "--by must be distinct; 'g' is given 2 times"),
         (["study", "new", "."], "FILE must be a file to write; got '.'"),
         ([*EVALUATE, "--by", "g,g"], "--by must be distinct; 'g' is given 2 times"),
+        ([*EVALUATE, "--score", "p, p"], "--score must be distinct; 'p' is given 2 times"),
         (
             [*EVALUATE, "--stream", "--block-length", "5"],
             "--strata, --by, --bounds, --check, --weight-type, --resampling and --block-length need --whole",

@@ -101,8 +101,8 @@ def test_learners_are_compared_by_the_method_of_the_verb(capsys, file, table, tm
             ["--target", "y", "--model", "ridge", "--versus", "tree", "--versus", "tree", "--features", "a"],
             "--model and --versus must be distinct; 'tree' is given 2 times",
         ),
-        (["--target", "y", "--model", "ridge", "--features", "a,y"], "must name columns once, and not the target"),
-        (["--target", "y", "--model", "ridge", "--features", "a,a"], "must name columns once, and not the target"),
+        (["--target", "y", "--model", "ridge", "--features", "a,y"], "--features must not name the target; got 'y'"),
+        (["--target", "y", "--model", "ridge", "--features", "a,a"], "must be distinct; 'a' is given 2 times"),
         (["--target", "y", "--model", "ridge:alpha=abc", "--features", "a"], "alpha must be a number of at least 0"),
         (
             ["--target", "y", "--model", "ridge", "--features", "a,holed"],

@@ -368,6 +368,13 @@ def test_files_that_are_refused(path, table, tmp_path):
     for target in ("x", "y"):
         with pytest.raises(ValueError, match=r"column 'x' of .* has 3 missing or infinite values"):
             FileProblem(tmp_path / "missing.csv", target, "regression", 0).validation()
+    header, *rows = (tmp_path / "missing.csv").read_text().splitlines()
+    for longer in (rows, rows[-1:]):
+        (tmp_path / "longer.csv").write_text(
+            "\n".join([header, *rows[: -len(longer)], *(f"{row},7" for row in longer)])
+        )
+        with pytest.raises(ValueError, match=r"longer\.csv must be a CSV file, no row of it longer than its header"):
+            FileProblem(tmp_path / "longer.csv", "y", "regression", 0).validation()
     table[["kind", "y"]].to_csv(tmp_path / "words.csv", index=False)
     with pytest.raises(ValueError, match="no columns of numbers besides 'y'"):
         FileProblem(tmp_path / "words.csv", "y", "regression", 0).validation()
