@@ -12,13 +12,15 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from jaxci.records import MARK, settings
+
+if TYPE_CHECKING:
+    from jax.extend.core import ClosedJaxpr, Jaxpr
 
 T = TypeVar("T")
 ADDRESS = re.compile("0x[0-9a-f]+")
@@ -43,6 +45,8 @@ def digest_of(steps: ClosedJaxpr) -> str:
 
 def _constants(steps: ClosedJaxpr | Jaxpr) -> Iterator[Any]:
     """Yield the arrays that a traced function reads besides its arguments, and those of the functions within it."""
+    from jax.extend.core import ClosedJaxpr, Jaxpr  # takes a while, and is needed for users' functions only
+
     if isinstance(steps, ClosedJaxpr):
         yield from steps.consts
         steps = steps.jaxpr

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import sparse
+import scipy
 
 from jaxci.api.score_bins import MOST_BINS, ScoreBins, firsts, score_keys
 from jaxci.api.tallies import read_back
@@ -132,7 +132,7 @@ class RankTable:
     def add(self, cells: np.ndarray, rows: np.ndarray, weights: np.ndarray, counts: np.ndarray) -> None:
         """Add rows (n,) of ``weights`` that were drawn ``counts`` (n, R) times, each of them in these ``cells``."""
         there, place = np.unique(cells, return_inverse=True)
-        members = sparse.csr_array((weights[rows], (place, rows)), shape=(len(there), len(weights)))
+        members = scipy.sparse.csr_array((weights[rows], (place, rows)), shape=(len(there), len(weights)))
         self.sums[there] += members @ counts
 
     def merge(self, other: RankTable) -> None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from jaxci.inference.choice_by_rules import (
     MOST_DRAWS,
@@ -273,7 +273,7 @@ def _rank_correlation(statistic: Statistic, layout: Layout, n_resamples: int, ta
     """Return how close to 1 or -1 a rank correlation of independent rows is, that may be resampled; 0 for others."""
     if not (statistic.correlates_ranks and layout.plain and _drawn(layout, n_resamples, tails)):
         return 0.0
-    ranks = stats.rankdata([sample.y_true[: sample.n], sample.y_pred[: sample.n]], axis=1)
+    ranks = scipy.stats.rankdata([sample.y_true[: sample.n], sample.y_pred[: sample.n]], axis=1)
     if (np.ptp(ranks, axis=1) == 0).any():
         return 0.0
     found = abs(float(np.corrcoef(ranks)[0, 1]))

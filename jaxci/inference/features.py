@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from jaxci.inference.design import natural_values
 from jaxci.intervals.cards import Features, shape_of
@@ -69,7 +70,7 @@ def weights_go_with_values(statistic: MeanStatistic, sample: Sample, weights: np
 
 def _go_together(one: np.ndarray, other: np.ndarray) -> int:
     """Return 1 or -1 where the ranks of two columns (n,) are correlated beyond chance, by the sign; else 0."""
-    ranks = stats.rankdata([one, other], axis=1)
+    ranks = scipy.stats.rankdata([one, other], axis=1)
     if len(one) < 2 or not np.ptp(ranks, axis=1).all():
         return 0
     correlation = float(np.corrcoef(ranks)[0, 1])

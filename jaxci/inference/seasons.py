@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.ndimage import median_filter
-from scipy.optimize import minimize_scalar
+import scipy
 
 LEAST_ROWS, LEAST_SEASONS = 100, 5
 """Rows, and periods of a wave in them, of which it is looked for: fewer do not tell it from a season that changes."""
@@ -72,7 +71,9 @@ def _standing_out(series: np.ndarray) -> float:
     n = len(noise)
     power = np.abs(np.fft.rfft(noise - noise.mean()))[1:] ** 2
     aside = NEIGHBOURS // 2
-    sides = [median_filter(power, NEIGHBOURS, mode="reflect", origin=origin) for origin in (aside, -aside)]
+    sides = [
+        scipy.ndimage.median_filter(power, NEIGHBOURS, mode="reflect", origin=origin) for origin in (aside, -aside)
+    ]
     beside = np.maximum(*sides) / np.log(2)
     out = power / np.maximum(beside, np.finfo(float).tiny)
     out[: LEAST_SEASONS - 1] = 0
@@ -89,4 +90,4 @@ def _refined(series: np.ndarray, near: float) -> float:
         return -float(np.abs(series @ np.exp(-2j * np.pi * frequency * rows)))
 
     ends = (near - 0.6 / n, min(near + 0.6 / n, 0.5))
-    return float(minimize_scalar(lack, bounds=ends, method="bounded", options={"xatol": 1e-4 / n}).x)
+    return float(scipy.optimize.minimize_scalar(lack, bounds=ends, method="bounded", options={"xatol": 1e-4 / n}).x)

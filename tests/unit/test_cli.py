@@ -491,6 +491,18 @@ def test_version_needs_no_extra(capsys, monkeypatch):
     assert run(capsys, "--version") == (0, f"jaxci {jaxci.__version__}\n", "")
 
 
+def test_a_small_file_is_evaluated_without_what_takes_long_to_import(file):
+    heavy = {*(f"scipy.{part}" for part in ("stats", "optimize", "ndimage", "sparse")), "pandas", "optax", "jax.extend"}
+    columns = ["--target", "truth", "--pred", "guess", "--score", "p"]
+    code = (
+        "import sys; from jaxci.cli import main; code = main(sys.argv[1:]); "
+        f"print(code, sorted({heavy} & sys.modules.keys()), file=sys.stderr)"
+    )
+    arguments = [sys.executable, "-c", code, "evaluate", file, *columns, *QUICK, "--pos-label", "yes"]
+    found = subprocess.run(arguments, capture_output=True, text=True)
+    assert found.stderr.splitlines()[-1:] == ["0 []"]
+
+
 class TestDoctor:
     def test_sound(self, capsys, tmp_path, monkeypatch):
         monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
