@@ -22,6 +22,7 @@ from jaxci.api.score_bins import ScoreBins
 from jaxci.api.tallies import LabelTable, WeightSums
 from jaxci.api.value_bins import MOST_OF_CLUSTERS, ValueBins
 from jaxci.api.value_tables import check_powers, check_squares, row_values
+from jaxci.inference.cut_losses import CutLosses
 from jaxci.inference.randomness import Randomness
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.order import QuantileStatistic
@@ -56,6 +57,8 @@ class CountedRows:
         Names of their columns, where they have any.
     disagreement : Disagreement
         In how many rows predictions are not what scores make likely.
+    losses : CutLosses
+        In how many rows losses of probabilities are cut, where these are averaged.
     derived : str
         What is said of predictions that follow from scores; empty where they were given.
     table : LabelTable
@@ -82,7 +85,7 @@ class CountedRows:
         self.score_type = np.dtype(float)
         self.score_names: Sequence[Any] = ()
         self.derived = ""
-        self.disagreement = Disagreement()
+        self.disagreement, self.losses = Disagreement(), CutLosses()
         self.table, self.bins = LabelTable(), ScoreBins()
         self.values: dict[str, ValueBins] = {}
         self.pairs = ValueBins(2)
@@ -254,6 +257,9 @@ class CountedRows:
             key = jax.random.fold_in(source.key, PURPOSE_POISSON)
             self.poisson.add(key, names, masses, values, labels if self.resampled else None, groups, features, sample)
         self.disagreement = self.disagreement.joined(apart)
+        if any(one.cuts_probabilities for _, one in self.settled("values")):
+            times = np.ones(sample.n, np.int64) if weights is None else weights > 0
+            self.losses = self.losses.joined(CutLosses.of(sample, times))
         for name, found in ordered.items():
             self.values.setdefault(name, self._bins_of(name)).add(found[:, None], groups, weights=weights)
         if self.resampled:
@@ -330,6 +336,7 @@ class CountedRows:
         """Add the counts of other rows."""
         self.derived = self.derived or other.derived
         self.disagreement = self.disagreement.joined(other.disagreement)
+        self.losses = self.losses.joined(other.losses)
         self.score_names = self.score_names or other.score_names
         self.table.merge(other.table)
         self.bins.merge(other.bins)
@@ -352,6 +359,7 @@ class CountedRows:
             "score_names": [*self.score_names],
             "derived": self.derived,
             "disagreement": [*self.disagreement],
+            "losses": [*self.losses],
             "table": self.table.state(),
             "bins": self.bins.state(),
             "values": {name: one.state() for name, one in self.values.items()},
@@ -370,7 +378,7 @@ class CountedRows:
         found.classes = None if state["classes"] is None else label_values("classes", state["classes"])
         found.score_names = state["score_names"]
         found.score_type, found.derived = np.dtype(state["score_type"]), str(state["derived"])
-        found.disagreement = Disagreement(*state["disagreement"])
+        found.disagreement, found.losses = Disagreement(*state["disagreement"]), CutLosses(*state["losses"])
         found.table, found.bins = LabelTable.of(state["table"]), ScoreBins().load(state["bins"])
         found.values = {name: found._bins_of(name).load(one) for name, one in state["values"].items()}
         found.pairs.load(state["pairs"])

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from jaxci.inference.choice import choose
+from jaxci.inference.cut_losses import cut_remarks
 from jaxci.inference.design import DesignEffect, design_effect
 from jaxci.inference.drawing import fill_levels, fill_replicates, settle_blocks
 from jaxci.inference.ends import has_width, is_endless, within_range
@@ -23,7 +24,6 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import (
     calibration_remarks,
     convention_remarks,
-    cut_remarks,
     missing_kind_remarks,
     pivots_in_strata,
     size_remarks,

@@ -18,7 +18,7 @@ from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, i
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import OrderStatistic, ValueOrderStatistic
 from jaxci.statistics.paired import Paired
-from jaxci.statistics.probability import Calibration, of_own_class
+from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, is_mean_of_values
@@ -186,27 +186,6 @@ def convention_remarks(statistic: Statistic, name: str, sample: Sample, layout: 
         return []
     whose, its = (BOTH, "their values are") if len(of_none) == 2 else (of_none[0], "its value is")
     return [f"{name} of {whose} is a share of no rows at all (0/0): {its} a convention, and so is the difference"]
-
-
-def cut_remarks(statistic: Statistic, sample: Sample, layout: Layout) -> list[str]:
-    """Remark on rows with a probability of 0 for their class, or nearly: how large their losses are is a convention."""
-    own = statistic.statistic if isinstance(statistic, Paired) else statistic
-    if not own.cuts_probabilities:
-        return []
-    said, mass = [], np.ones(layout.n_rows) if layout.mass is None else layout.mass
-    for model, data in (("", sample),) if own is statistic else zip(OF_TWO, (sample, sample.other), strict=True):
-        p, least = np.asarray(of_own_class(data))[: layout.n_rows], data.score_eps
-        cut = (p < least) & (mass > 0)
-        rows = int(cut.sum() if layout.counts is None else layout.counts[cut].sum())
-        if not rows:
-            continue
-        have, their = ("has", "its") if rows == 1 else ("have", "their")
-        near, endless = (f"below {least:.2g}", "") if p[cut].any() else ("of 0", " is infinite and")
-        said.append(
-            f"{rows:,} of {layout.n:,} rows{model and f' of {model}'} {have} a probability {near} for {their} class: "
-            f"the loss there{endless} was cut at {-math.log(least):.3g}, that of {least:.2g}"
-        )
-    return said
 
 
 def calibration_remarks(statistic: Statistic, method: Method, *, in_blocks: bool) -> list[str]:

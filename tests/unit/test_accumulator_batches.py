@@ -258,3 +258,21 @@ def test_predictions_that_scores_speak_against_are_told_however_many_rows_there_
     agreeing = jaxci.Accumulator(**named, max_rows=100)
     agreeing.update(y, (guess - (np.arange(900) % 10 == 0)) % n_classes, scores, ids=np.arange(900))
     assert not [text for text in agreeing.finalize().warnings if "y_pred is not" in text]
+
+
+@pytest.mark.parametrize("least", [0.0, 1e-20])
+def test_losses_that_are_cut_are_told(monkeypatch, least):
+    monkeypatch.setattr("jaxci.api.accumulator.LARGEST", 100)
+    y, scores = three_classes()
+    for row in (3, 160, 290):
+        scores[row] = 0.5
+        scores[row, y[row]] = least
+    told = jaxci.evaluate(y, y_score=scores, metrics=["log_loss"])["log_loss"].warnings
+    said = [text for text in told if text.startswith("3 of 300 rows have a probability")]
+    assert len(said) == 1
+    one, other = (jaxci.Accumulator(["log_loss"], rng=0, max_rows=100) for _ in range(2))
+    for accumulator, rows in ((one, slice(0, 150)), (other, slice(150, 300))):
+        accumulator.update(y[rows], y_score=scores[rows])
+    again = jaxci.Accumulator(["log_loss"], rng=0, max_rows=100).load(one.merge(other).state_dict())
+    assert "cells of values" in again.kept
+    assert said[0] in again.finalize().warnings
