@@ -111,10 +111,20 @@ def in_flags(message: str, flags: Flags = FLAGS) -> str:
         option = flags.known.get(FIRST.get(match[1], match[1]))
         return match[0] if option is None else f"{match[2]} of {option}"
 
+    def needed(match: re.Match[str]) -> str:
+        asked, *told = (flags.find(name) or name for name in (match[1], *match[3].split(", ")))
+        return f"{asked} is needed{match[2]}; got {', '.join(told)}"
+
+    def not_read(match: re.Match[str]) -> str:
+        *read, given = (flags.find(name) or name for name in re.findall(r"'(\w+)'", match[0]))
+        return f"{given} must be left out: what is read is {', '.join(read)}"
+
     scores = flags.find("y_score")
     text = message.replace(OF_SCORES, f"belong in {f'{scores} and in ' if scores else ''}metrics that read them")
     text = text.replace("recompute=True, --recompute", "--recompute")
     text = re.sub(r"\bexpected\['(\w+)'\]", lambda m: flags.find(m[1]) or m[0], text)
+    text = re.sub(r"^expected must hold no key but .*; got '\w+'$", not_read, text)
+    text = re.sub(r"^expected needs '(\w+)'([^;]*); got ([\w, ]+)$", needed, text)
     text = re.sub(r"\b(\w+)\[('[^']*')\](?= must| has )", member, text)
     text = re.sub(r"^(\w+), which is (\w+): \2", r"\1", text)
     text = re.sub(r"(?<![\w'-])(\w+)=(\[[^\]]*\]|'[^']*'|[\w.]+)", given, text)

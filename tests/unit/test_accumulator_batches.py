@@ -276,3 +276,17 @@ def test_losses_that_are_cut_are_told(monkeypatch, least):
     again = jaxci.Accumulator(["log_loss"], rng=0, max_rows=100).load(one.merge(other).state_dict())
     assert "cells of values" in again.kept
     assert said[0] in again.finalize().warnings
+
+
+@pytest.mark.parametrize("max_rows", [2**17, 100])
+def test_clusters_that_are_named_by_times_are_those_of_all_rows(monkeypatch, max_rows):
+    monkeypatch.setattr("jaxci.api.accumulator.LARGEST", 100)
+    y, scores = three_classes()
+    guess, times = scores.argmax(axis=1), np.datetime64("2026-01-01") + np.arange(300) // 10 * np.timedelta64(6, "h")
+    settings = {"metrics": ["accuracy"], "n_resamples": 99, "rng": 0}
+    expected = jaxci.evaluate(y, guess, groups=times, **settings)["accuracy"]
+    accumulator = jaxci.Accumulator(groups=True, max_rows=max_rows, **settings)
+    for rows in (slice(0, 10), slice(10, 300)):  # the first batch is all of midnight
+        accumulator.update(y[rows], guess[rows], groups=times[rows])
+    found = accumulator.finalize()["accuracy"]
+    assert found.confidence_interval == expected.confidence_interval

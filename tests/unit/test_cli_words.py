@@ -106,6 +106,16 @@ def test_options_stand_for_arguments(said, shown):
         ("plan roc_auc --expected 0.8 --width 0.1", "got 0.8. Pass --auc and --prevalence, or --pilot"),
         ("plan mean --expected 0.8 --width 0.1", "got 0.8. Pass --mean and --sd, or --pilot"),
         ("plan r2 --expected 0.8 --width 0.1", "got 0.8. Pass --pilot with --target and --pred"),
+        ("plan roc_auc --auc 0.8 --width 0.1", "--prevalence is needed; got --auc"),
+        (
+            "plan f1 --prevalence 0.1 --sensitivity 0.9 --width 0.1",
+            "--specificity is needed, on which f1 depends; got --prevalence, --sensitivity",
+        ),
+        (
+            "plan accuracy --pilot FILE --pred g --width 0.1",
+            "--target is needed, pilot data that accuracy reads",
+        ),
+        ("plan mean --pilot FILE --pred g --width 0.1", "--pred must be left out: what is read is --values, --groups"),
     ],
 )
 def test_errors_of_commands(capsys, tmp_path, monkeypatch, arguments, told):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths
+from jaxci.api.readers.categories import dates_as_texts
 from jaxci.api.readers.labels import distinct, encode_labels, plain_labels
 from jaxci.api.readers.layout import as_weights
 from jaxci.api.readers.scores import in_label_order, in_name_order
@@ -38,11 +39,10 @@ def stands_for(name: str, row: str) -> bool:
 def read_batch(given: Mapping[str, Any], regression: bool, known: np.ndarray | None) -> dict[str, np.ndarray]:
     """Return the columns of a batch that are ``given``, checked; labels are among the ``known`` ones, if any."""
     readers = {"y_score": lambda name, x: as_array(name, x), "sample_weight": as_weights}
+    readers |= dict.fromkeys(("groups", "ids"), lambda name, x: dates_as_texts(plain_labels(name, x)))
     labels = as_floats if regression else plain_labels
     columns = {
-        name: readers.get(name, plain_labels if name in ("groups", "ids") else labels)(name, x)
-        for name, x in given.items()
-        if x is not None or name == "y_true"
+        name: readers.get(name, labels)(name, x) for name, x in given.items() if x is not None or name == "y_true"
     }
     if "y_pred" not in columns and "y_score" not in columns:
         raise TypeError("y_pred or y_score must be given; both are None")

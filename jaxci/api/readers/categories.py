@@ -77,6 +77,11 @@ def as_dates(array: np.ndarray) -> np.ndarray:
     return days if (days == array).all() else array
 
 
+def dates_as_texts(array: np.ndarray) -> np.ndarray:
+    """Return times (n,) as texts to the microsecond, whose order is theirs; anything else as it is."""
+    return np.datetime_as_string(array.astype("datetime64[us]")) if array.dtype.kind == "M" else array
+
+
 def in_category_order(data: Any, classes: np.ndarray) -> np.ndarray:
     """Return distinct labels in the order of the categories of ``data``, where they have one; others come last."""
     order = ordered_categories(data)

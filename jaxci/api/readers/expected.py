@@ -314,7 +314,7 @@ def _of_mapping(statistic: Statistic, name: str, given: dict[str, Any], labels: 
     keys = set(given)
     if keys == {"table"}:
         return _of_array(statistic, name, given["table"])
-    if keys & {"values", "y_true"}:
+    if keys & {"values", "y_true", "y_pred", "y_score"}:
         return _of_pilot(statistic, name, given, labels, pos_label)
     if "auc" in keys:
         return _of_area(statistic, given)
