@@ -16,6 +16,7 @@ import jaxci
 RESAMPLES = 499
 METHODS = ("auto", "proper_bayesian", "percentile")
 BINARY = ("accuracy", "recall", "precision", "f1")
+AGREEMENT = ("matthews_corrcoef", "cohen_kappa_score", "precision_weighted", "f1_weighted")
 SIZES = (30, 100, 300, 1000)
 WRONG = {"light where wrong": 0.1, "heavy where wrong": 10.0}
 """What wrong rows weigh, where right ones weigh 1, times lognormal factors: as rows that were drawn less, or more."""
@@ -64,7 +65,16 @@ class Design(NamedTuple):
             precision, recall = hits / table[:, 1].sum(), hits / table[1].sum()
             f1 = 2 * hits / (table[:, 1].sum() + table[1].sum())
             found |= {"accuracy": np.trace(table) / whole, "recall": recall, "precision": precision, "f1": f1}
-        return found
+        return found | of_agreement(table / table.sum())
+
+
+def of_agreement(table: np.ndarray) -> dict[str, float]:
+    """Return the metrics of :data:`AGREEMENT` of a table (K, K) of probabilities."""
+    true, guessed, right = table.sum(axis=1), table.sum(axis=0), np.diag(table)
+    beyond_chance = right.sum() - true @ guessed
+    scale = np.sqrt((1 - true @ true) * (1 - guessed @ guessed))
+    weighted = (true * right / guessed).sum(), (true * 2 * right / (true + guessed)).sum()
+    return dict(zip(AGREEMENT, (beyond_chance / scale, beyond_chance / (1 - true @ guessed), *weighted), strict=True))
 
 
 RARE, EVEN, THREE, FOUR = (0.95, 0.05), (0.5, 0.5), (0.55, 0.4, 0.05), (0.4, 0.3, 0.2, 0.1)
@@ -85,13 +95,15 @@ DESIGNS = (
     *(Design(*kind, n) for kind in KINDS for n in SIZES),
     *(Design(EVEN, (right, right), kind, n) for right in (0.8, 0.95) for kind in WRONG for n in (100, 1000, 10000)),
     Design((0.99, 0.01), (0.995, 0.8), (1.0, 99.0), 1000),
+    *(Design(EVEN, (0.97, 0.9), (1.96, 0.04), n) for n in (100, 300)),
+    *(Design((0.9, 0.1), (0.95, 0.95), (5 / 9, 5.0), n) for n in (100, 500)),
 )
 
 
 def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return coverage, mean width and how often there was a warning of every method, by metric."""
     true = design.truth
-    metrics = [*(BINARY if len(design.shares) == 2 else ()), *CLASS_MEANS]
+    metrics = [*(BINARY if len(design.shares) == 2 else ()), *CLASS_MEANS, *AGREEMENT]
     held: dict[str, dict[str, list[tuple[bool, float, bool]]]] = {}
     for number in range(sets):
         y, guess, weights = design.drawn(np.random.default_rng([number, design.n]))

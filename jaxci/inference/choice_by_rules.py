@@ -20,6 +20,7 @@ from jaxci.inference.choice_of_many_rows import (
 )
 from jaxci.inference.choice_of_weights import (
     known_of_weights,
+    of_labels_by_weight,
     of_ranks_by_weight,
     of_values_by_weight,
     of_weighted_deviation,
@@ -357,6 +358,8 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
         return large
     if weighed := of_values_by_weight(statistic, layout, sample, rows if layout.row_weights is None else weighted):
         return weighed
+    if labelled := of_labels_by_weight(statistic, layout, sample, weighted):
+        return labelled
     if statistic.has_extremes:
         found = proper(weighted if kind == "weighted" else rows, layout)
         return found._replace(remark=known_of_weights(statistic, layout, sample))

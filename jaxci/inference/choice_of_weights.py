@@ -42,6 +42,15 @@ WEIGHTED_CLUSTERS = (
 )
 """What is said of metrics of labels of these, as ``benchmarks/weighted_clusters.py`` found."""
 
+ENOUGH_WRONG, ENOUGH_ROWS = 3, 10
+"""From so many wrong rows of every class on influence tells how metrics of labels vary; of a class of so many rows that
+none is wrong tells little.
+"""
+NONE_OF_CLASS_WRONG = ProperBayesian(mass=0.75)
+"""Of such metrics: three wrong rows may have been expected."""
+FEW_OF_CLASS_WRONG = f"a class has fewer than {ENOUGH_WRONG} wrong rows, and rows weigh unlike: 95% intervals covered SAID in simulations"
+"""What is said where fewer rows of a class are wrong, as ``benchmarks/weighted_labels.py`` found."""
+
 FURTHER = "and Student's quantiles, further out where few decide"
 
 
@@ -61,6 +70,27 @@ def known_of_weights(statistic: Statistic, layout: Layout, sample: Sample) -> st
         return WEIGHED_BY_SCORE if told else None
     few = layout.units is not None and layout.n_units < MANY_CLUSTERS and isinstance(statistic, TableStatistic)
     return WEIGHTED_CLUSTERS if few else None
+
+
+def of_labels_by_weight(statistic: Statistic, layout: Layout, sample: Sample, weighted: str) -> Choice | None:
+    """Choose for a metric of labels of weighted rows in no clusters that is no share, or mean of such; None for others.
+
+    What was not seen weighs as rows of its class do, which is wrong where weights go with being right; where enough
+    rows of every class are wrong, influence needs nothing of it.
+    """
+    weights = layout.row_weights
+    labels = isinstance(statistic, TableStatistic) and statistic.smooth and statistic.has_extremes
+    if layout.units is not None or layout.counts is not None or weights is None or not labels:
+        return None
+    y, guess = (codes[: sample.n][weights > 0] for codes in (sample.y_true, sample.y_pred))
+    sizes, wrong = (np.bincount(y, kind, sample.n_classes) for kind in (None, y != guess))
+    if wrong[sizes > 0].min() >= ENOUGH_WRONG:
+        return Choice(KurtosisT(), f"{weighted}, {ENOUGH_WRONG} wrong or more in every class: influence, {FURTHER}")
+    found = proper(weighted, layout)._replace(remark=FEW_OF_CLASS_WRONG)
+    if np.any((wrong == 0) & (sizes >= ENOUGH_ROWS)):
+        why = f"{found.reason}, as many as where three were expected: no row of a class is wrong"
+        return found._replace(method=NONE_OF_CLASS_WRONG, reason=why)
+    return found
 
 
 def of_ranks_by_weight(statistic: Statistic, layout: Layout, sample: Sample, weighted: str) -> Choice | None:

@@ -128,7 +128,7 @@ def _joined(
     masses = [prior.masses(entry.statistic, sample.n_classes) for entry, prior in zip(entries, priors, strict=True)]
     reach = np.array([(prior.reach, prior.bounded_reach) for prior in priors])
     ends = tuple(int(end) for end in np.cumsum([len(one) for one in masses]))
-    held = UnitSizes(*(alike * size for size in sizes(sample, layout)))
+    held = jax.tree.map(lambda size: alike * size, sizes(sample, layout))
     return Posterior(program, held, reach, ends, going_along(sample, layout)), masses
 
 
@@ -154,7 +154,8 @@ def sizes(sample: Sample, layout: Layout) -> UnitSizes:
     if layout.units is None:
         whole = (held**2).sum() / held.sum()
         of_units = [((x**2).sum(axis=0), x.sum(axis=0)) for x in (held, rest)]
-        return UnitSizes(whole, *(np.where(y > 0, x / np.where(y > 0, y, 1.0), whole) for x, y in of_units))
+        own, others = (np.where(y > 0, x / np.where(y > 0, y, 1.0), whole) for x, y in of_units)
+        return UnitSizes(whole, own, others, own)
     mean = held.sum() / (held > 0).any(axis=1).sum()
     of_units = [(x.sum(axis=0), (x > 0).sum(axis=0)) for x in (held, rest)]
     return UnitSizes(mean, *(xp.where(y > 0, x / xp.maximum(y, 1), mean) for x, y in of_units))

@@ -190,9 +190,11 @@ class ConfusionStatistic(TableStatistic, OpposedStatistic):
         spread = self.mistaken_for(table)
         other = ~np.eye(size, dtype=bool)
         spread = jnp.where(spread.sum(axis=1, keepdims=True) > 0, spread, other)
-        spread = (spread / spread.sum(axis=1, keepdims=True))[..., None]
+        spread = spread / spread.sum(axis=1, keepdims=True)
         held, along = unseen.sizes, unseen.together
-        sizes = held.all if self.has_fixed_trials else jnp.tile(jnp.asarray(held.of_class), 2)[:, None]
+        own = jnp.asarray(held.of_class)
+        wrong = own if held.of_true is None or not by_prediction else spread @ jnp.asarray(held.of_true)
+        sizes = held.all if self.has_fixed_trials else jnp.concatenate([own, wrong])[:, None]
         if size > 2 and not self.has_fixed_trials:
             there = table.sum(axis=1) > 0
             there = there | (table.sum(axis=0) > 0) if by_prediction else there
@@ -202,7 +204,7 @@ class ConfusionStatistic(TableStatistic, OpposedStatistic):
         if by_prediction:
             added = _all_or_none(added, table.sum(axis=1) == 0)
         weights = (added * sizes).astype(sums.dtype)
-        spread = spread.astype(sums.dtype)
+        spread = spread[..., None].astype(sums.dtype)
         alike = None
         if along is not None:
             share = jnp.broadcast_to(along.all, size) if self.has_fixed_trials else jnp.asarray(along.of_class)

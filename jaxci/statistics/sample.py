@@ -171,11 +171,14 @@ class UnitSizes(NamedTuple):
         Of any class.
     of_class, of_rest : (K,) arrays
         Of each class, and of all others.
+    of_true : (K,) array or None
+        Of rows of each true class that are predicted as another, of rows that differ in weight.
     """
 
     all: Any
     of_class: Any
     of_rest: Any
+    of_true: Any = None
 
 
 class Together(NamedTuple):
