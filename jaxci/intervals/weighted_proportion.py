@@ -162,16 +162,12 @@ def weighted_wilson(share: Any, weighing: Weighing, tails: Tails) -> Bounds:
        corrections for skewness, Biometrics 44, 323-338.
     """
     xp = namespace(share)
-
-    def end(z: Any, sign: float) -> Any:
-        outside = xp.asarray(0.0 if sign * z < 0 else 1.0)
-        inner, outer = share, xp.broadcast_to(outside, share.shape)
-        for _ in range(STEPS):
-            middle = (inner + outer) / 2
-            kept = abs(middle - share) <= weighing.reach(middle, -sign * z)
-            inner, outer = xp.where(kept, middle, inner), xp.where(kept, outer, middle)
-        return (inner + outer) / 2
-
-    down, up = normal_steps(tails)
-    low, high = end(down, -1.0), end(up, 1.0)
+    down, up = (xp.full(xp.shape(share), step) for step in normal_steps(tails))
+    z, inner = xp.stack([down, -up]), xp.stack([share, share])
+    outer = xp.where(z > 0, 0.0, 1.0)
+    for _ in range(STEPS):  # of both ends at once
+        middle = (inner + outer) / 2
+        kept = abs(middle - share) <= weighing.reach(middle, z[..., None])
+        inner, outer = xp.where(kept, middle, inner), xp.where(kept, outer, middle)
+    low, high = (inner + outer) / 2
     return open_sides(xp.where(share <= 0, 0.0, low), xp.where(share >= 1, 1.0, high), tails, (0.0, 1.0))

@@ -13,7 +13,7 @@ from scipy import stats
 import jaxci
 from jaxci.intervals.base import tails
 from jaxci.intervals.proportion import Wilson
-from jaxci.intervals.weighted_proportion import Weighing, weighted_wilson
+from jaxci.intervals.weighted_proportion import STEPS, Weighing, weighted_wilson
 
 SIDES = [tails(0.95), tails(0.95, "less"), tails(0.95, "greater")]
 COUNTS, TRIALS = np.array([0, 1, 7, 19, 20]), 20
@@ -47,6 +47,13 @@ def test_successes_and_failures_of_one_weight_each_have_the_interval_of_their_co
     assert_allclose(
         found, [of_weight(end) for end in Wilson().from_counts(COUNTS, TRIALS, sides)], rtol=1e-10, atol=1e-14
     )
+
+
+def test_both_ends_are_found_in_the_same_steps(monkeypatch):
+    asked, reach = [], Weighing.reach
+    monkeypatch.setattr(Weighing, "reach", lambda self, share, z: asked.append(share.shape) or reach(self, share, z))
+    weighted_wilson(COUNTS / TRIALS, weighing(COUNTS, TRIALS, 0.3, 0.9), SIDES[0])
+    assert asked == [(2, len(COUNTS))] * STEPS
 
 
 @pytest.mark.slow
