@@ -225,6 +225,7 @@ class _Shares(NamedTuple):
     slope: jax.Array
 
 
+@jax.jit
 def _shares(a: jax.Array, b: jax.Array, x: jax.Array, y: jax.Array) -> _Shares:
     """Compute the smaller one of ``I_x(a, b)`` and its complement, y = 1 - x."""
     swap = x > (a + 1) / (a + b + 2)
@@ -240,6 +241,7 @@ def _shares(a: jax.Array, b: jax.Array, x: jax.Array, y: jax.Array) -> _Shares:
     return _Shares(below, above, log_below, jnp.exp(log_factor - log_below))
 
 
+@jax.jit  # so that a program of many intervals holds it once
 def _quantile(a: jax.Array, b: jax.Array, p: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Return x with ``I_x(a, b) = p``, and 1 - x.
 

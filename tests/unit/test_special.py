@@ -100,6 +100,13 @@ def test_students_quantiles_are_scipys():
     assert special.stdtrit(2.3, 1e-300) == -np.inf, "SciPy's is inf"
 
 
+def test_a_program_of_many_quantiles_holds_their_iteration_once():
+    program = jax.make_jaxpr(lambda df: [special.stdtrit(df + k, 0.975) for k in range(5)])(jnp.ones(3))
+    iterations = [one.params["jaxpr"] for one in program.eqns if one.params.get("name") == "_quantile"]
+    assert len(iterations) == 5
+    assert len({id(one) for one in iterations}) == 1
+
+
 @pytest.mark.parametrize("value", [0.1, 0.7, 1 / 3, 1e-300, 1e300])
 def test_equal_values_deviate_by_nothing_from_their_mean(value):
     x = np.full((3, 11), value)
