@@ -114,8 +114,8 @@ class Simultaneous:
     ) -> None:
         replicates = replicates[:, np.isfinite(replicates).all(axis=0)]
         self.estimates, self.bounds, self.expansion = estimates, bounds, expansion
-        self.ordered = np.sort(replicates, axis=1)
-        self.depth = np.sort(depths(replicates, self.ordered))
+        self.ordered, depth = depths(replicates)
+        self.depth = np.sort(depth)
 
     def band(self, level: float) -> tuple[Band, bool]:
         """Return the band (G,) at ``level``, and whether there are replicates enough for it."""
@@ -150,18 +150,21 @@ class Simultaneous:
         return _opened(self.ordered[:, k - 1], self.ordered[:, drawn - k], self.estimates, self.bounds, factor)
 
 
-def depths(curves: np.ndarray, ordered: np.ndarray) -> np.ndarray:
-    """Return how far inside the ordered replicates (G, B) each of ``curves`` (G, C) lies.
+def depths(replicates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ordered replicates (G, B), and how far inside them each replicate curve (B,) lies.
 
     The number of replicates that are as far out, where these are fewest: at the worst point and side.
     """
-    drawn = ordered.shape[1]
-    found = np.full(curves.shape[1], drawn)
-    for values, row in zip(curves, ordered, strict=True):
-        order = np.argsort(values)  # a search of ascending values stays in the cache
-        up, down = (np.searchsorted(row, values[order], side) for side in ("right", "left"))
-        found[order] = np.minimum(found[order], np.minimum(up, drawn - down))
-    return found
+    drawn = replicates.shape[1]
+    ordered, found = np.empty_like(replicates), np.full(drawn, drawn)
+    for values, row in zip(replicates, ordered, strict=True):
+        order = np.argsort(values)
+        row[:] = values[order]
+        first = np.flatnonzero(np.concatenate([np.ones(min(1, drawn), bool), row[1:] != row[:-1]]))  # of equal ones
+        alike = np.diff(first, append=drawn)
+        as_far = np.minimum(first + alike, drawn - first)  # from below, and from above
+        found[order] = np.minimum(found[order], np.repeat(as_far, alike))
+    return ordered, found
 
 
 def _opened(low: np.ndarray, high: np.ndarray, estimates: np.ndarray, bounds: Any, factor: float) -> Band:

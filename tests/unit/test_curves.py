@@ -234,7 +234,10 @@ def test_the_least_pvalue_is_said_where_resamples_are_too_few():
 
 def test_bands_by_hand():
     replicates = np.array([[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 3.0, 2.0, 4.0, 5.0]])
-    assert depths(replicates, np.sort(replicates, axis=1)).tolist() == [1, 2, 2, 2, 1]
+    ordered, depth = depths(replicates)
+    assert ordered.tolist() == np.sort(replicates, axis=1).tolist()
+    assert depth.tolist() == [1, 2, 2, 2, 1]
+    assert depths(np.array([[2.0, 1.0, 2.0, 3.0, 1.0]]))[1].tolist() == [3, 2, 3, 1, 2]
     nine = np.arange(1.0, 10.0)[None]
     together = Simultaneous(nine, np.array([3.0]), OPEN)
     (low, high), enough = together.band(0.5)  # (1 + 2 * 2) / 10 leave it
