@@ -90,7 +90,8 @@ class Apart(NamedTuple):
             adjusted = adjusted_pvalues(found.pvalue, "holm")
         else:
             z = np.nan_to_num(found.z, nan=0.0, posinf=1e9, neginf=-1e9)
-            adjusted = np.fmax(step_down(z, lambda i: self.draws.of(*which[i])), found.pvalue)
+            drawn = [self.draws.of(*pair) for pair in which]  # no more than are held already
+            adjusted = np.fmax(step_down(z, drawn.__getitem__), found.pvalue)
         return np.where(np.isnan(found.z), np.nan, adjusted)
 
     @property

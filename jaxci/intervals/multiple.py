@@ -107,11 +107,16 @@ class Pairs(Differences):
 
     apart: np.ndarray
 
+    @functools.cached_property
+    def widest(self) -> np.ndarray:
+        """How far the replicates of each model are from its estimate at most (m,)."""
+        return np.maximum(self.apart.max(axis=1), -self.apart.min(axis=1))
+
     def apart_from(self, i: int, j: int) -> np.ndarray:
         """Return the replicates (B,) of one difference, less its estimate; 0 where it is of rounding alone."""
-        first, second = self.apart[i], self.apart[j]
-        found = first - second
-        return np.where(np.abs(found) <= NO_MORE * max(np.abs(first).max(), np.abs(second).max()), 0.0, found)
+        found = self.apart[i] - self.apart[j]
+        found[np.abs(found) <= NO_MORE * max(self.widest[i], self.widest[j])] = 0.0
+        return found
 
     def largest(self, which: Iterable[tuple[int, int]]) -> np.ndarray:
         """Return the largest of some differences, of either sign, in every resample (B,)."""

@@ -129,6 +129,7 @@ def test_differences_of_models_in_standard_errors():
     np.testing.assert_allclose(pairs.of(0, 1), found / math.sqrt(np.mean(found**2)))
     assert not pairs.of(1, 2).any()
     np.testing.assert_array_equal(pairs.largest([(0, 1), (1, 2)]), np.abs(pairs.of(0, 1)))
+    np.testing.assert_array_equal(pairs.widest, np.abs(apart).max(axis=1))
 
 
 class Counted(Pairs):

@@ -9,10 +9,12 @@ import sklearn.metrics
 from scipy import special, stats
 
 import jaxci
+from jaxci.api.subgroup_differences import Apart, Difference
 from jaxci.api.subgroups import Rows
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.settings import Settings
 from jaxci.intervals.differences import Ends, recovered
+from jaxci.intervals.multiple import Pairs
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.sample import Sample
 
@@ -272,11 +274,11 @@ def test_columns_are_crossed_and_none_is_left_out():
 @pytest.mark.slow
 def test_clusters_in_several_groups_are_correlated():
     """Every patient has a row in each of two groups, alike: differences have little error."""
-    patients = np.repeat(np.arange(60), 2)
-    value = np.repeat(RNG.normal(size=60), 2)
+    rng, patients = np.random.default_rng(0), np.repeat(np.arange(60), 2)
+    value = np.repeat(rng.normal(size=60), 2)
     target = np.zeros(120)
     sides = np.tile(["left", "right"], 60)
-    guess = value + 0.01 * RNG.normal(size=120)
+    guess = value + 0.01 * rng.normal(size=120)
     found = jaxci.evaluate(target, guess, metrics=["mean_squared_error"], by=sides, groups=patients, rng=0)
     row = found.subgroups[0]
     width = row.result.confidence_interval.high - row.result.confidence_interval.low
@@ -400,6 +402,16 @@ def test_differences_and_gaps_hold_together(false_alarm):
     for count in (held, gaps):
         assert stats.binomtest(count, sets, 0.935, alternative="less").pvalue > false_alarm
     assert found_different > 0.2 * sets
+
+
+def test_draws_of_a_difference_are_formed_once_for_its_adjusted_pvalue(monkeypatch):
+    asked, of = [], Pairs.of
+    monkeypatch.setattr(Pairs, "of", lambda self, i, j: asked.append((i, j)) or of(self, i, j))
+    which, z = [(0, 3), (1, 3), (2, 3)], np.array([0.5, -2.0, 1.0])
+    apart = Apart(recovered, Pairs(np.random.default_rng(0).normal(size=(4, 999))))
+    adjusted = apart.adjusted(which, Difference(z, z - 2, z + 2, z))
+    assert asked == which
+    assert adjusted[1] < adjusted[2] < adjusted[0]
 
 
 @pytest.mark.slow
