@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 import math
 from typing import Any, ClassVar, NamedTuple
 
@@ -231,7 +232,8 @@ class Method(Named, abc.ABC):
     (it also serves the difference of a statistic between two models, with a p-value), ``judged_by_size`` (few rows
     get a remark where no card judged it), ``allows_for_few`` (percentiles go further out where units are few),
     ``models_variance`` (the variance of an area comes from a model of the scores), ``reads_counts`` (it serves values
-    that are counted, not listed row by row).
+    that are counted, not listed row by row), ``tails_at_once`` (tails of which :meth:`bounds` finds the ends of one
+    data set together).
 
     The work is in three parts. :meth:`critical` is host code that knows the sample size and the level but no data;
     :meth:`bounds` is array code, on NumPy arrays or traced by JAX, for stacks of data sets; :meth:`remarks` is host
@@ -247,6 +249,7 @@ class Method(Named, abc.ABC):
     allows_for_few: ClassVar[bool] = False
     models_variance: ClassVar[bool] = False
     reads_counts: ClassVar[bool] = False
+    tails_at_once: ClassVar[int] = 1
 
     @property
     @abc.abstractmethod
@@ -384,17 +387,24 @@ class Method(Named, abc.ABC):
 
     def tails_at_zero(self, evidence: Evidence, least: float) -> tuple[float, float]:
         """Return the smallest tails, from ``least`` on, whose lower and whose upper bound of one data set exclude 0."""
-        return (
-            smallest_tail(lambda tail: self._excludes(evidence, Tails(float(tail[0]), 0.0, has_upper=False)), least),
-            smallest_tail(lambda tail: self._excludes(evidence, Tails(0.0, float(tail[0]), has_lower=False)), least),
-        )
 
-    def _excludes(self, evidence: Evidence, tails: Tails) -> bool:
-        """Whether a one-sided interval of one data set excludes 0."""
+        def excludes(tail: np.ndarray, has_lower: bool) -> Any:
+            error = tail if self.tails_at_once > 1 else float(tail[0])
+            one = Tails(error, 0.0, has_upper=False) if has_lower else Tails(0.0, error, has_lower=False)
+            return self._excludes(evidence, one)
+
+        below, above = (
+            smallest_tail(functools.partial(excludes, has_lower=lower), least, self.tails_at_once)
+            for lower in (True, False)
+        )
+        return below, above
+
+    def _excludes(self, evidence: Evidence, tails: Tails) -> Any:
+        """Whether one-sided intervals of one data set exclude 0: one, or with arrays of tails many."""
         critical = self.critical(evidence.statistic, evidence.n, tails)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             low, high = self.checked_bounds(evidence, tails, critical)
-        return bool(np.squeeze(low) > 0) if tails.has_lower else bool(np.squeeze(high) < 0)
+        return np.squeeze(low) > 0 if tails.has_lower else np.squeeze(high) < 0
 
     def checked_bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Return the :meth:`bounds`; a method of users may return any pair of arrays (...) over data sets."""

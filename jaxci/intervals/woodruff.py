@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -52,11 +52,14 @@ class Place(NamedTuple):
         found = self._value(share + ROUNDING, "right")
         return found if ends == "values" else namespace(found).where(share >= 1, np.inf, found)
 
-    def _value(self, share: Any, side: str) -> Any:
+    def _value(self, share: Any, side: Literal["left", "right"]) -> Any:
         xp, n = namespace(self.share), self.values.shape[-1]
+        if xp is np and self.share.size == n:  # one data set on the host, and any number of shares
+            place = np.searchsorted(self.share.reshape(-1), share + np.zeros(self.share.shape[:-1]), side)
+            return self.values.reshape(-1)[np.minimum(place, n - 1)]
         if xp is np:
             flat = self.share.reshape(-1, n), np.broadcast_to(share, self.share.shape[:-1]).ravel()
-            place = np.array([np.searchsorted(*one, side) for one in zip(*flat, strict=True)])  # type: ignore[call-overload]
+            place = np.array([np.searchsorted(*one, side) for one in zip(*flat, strict=True)])
             place = place.reshape(self.share.shape[:-1])
         else:
             at = xp.asarray(share)[..., None]
@@ -168,6 +171,7 @@ class Woodruff(Method):
     name = "woodruff"
     of_differences = True
     reads_counts = True
+    tails_at_once = 64
     needs = frozenset({"places"})
     takes = frozenset({"groups", "strata", "sample_weight"})
 

@@ -135,6 +135,29 @@ def test_p_values_and_intervals_agree():
         assert (found.pvalue < 0.05) == (low > 0 or high < 0)
 
 
+@pytest.mark.parametrize("method", [Woodruff(), Woodruff(scale="logit", ends="values")])
+def test_p_values_by_many_tails_at_once_are_those_by_halving(method, monkeypatch):
+    asked, bounds = [], Woodruff.bounds
+
+    def counted(self, evidence, tails, critical):
+        asked.append(np.size(tails.lower if tails.has_lower else tails.upper))
+        return bounds(self, evidence, tails, critical)
+
+    def pvalue():
+        asked.clear()
+        return jaxci.compare(
+            "median_absolute_error", np.zeros(N), X, 1.2 * OTHER, groups=np.arange(N) % 20, method=method
+        ).pvalue
+
+    monkeypatch.setattr(Woodruff, "bounds", counted)
+    found, calls = pvalue(), len(asked)
+    assert max(asked) == Woodruff.tails_at_once
+    monkeypatch.setattr(Woodruff, "tails_at_once", 1)
+    assert found == pytest.approx(pvalue(), rel=1e-12)
+    assert max(asked) == 1
+    assert calls < len(asked) / 4
+
+
 def test_values_on_a_lattice_keep_to_it():
     counts = np.random.default_rng(0).poisson(3, 2_000).astype(float)
     found = jaxci.interval("median", counts, method="woodruff", sample_weight=np.ones(2_000))
