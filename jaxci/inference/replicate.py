@@ -249,6 +249,11 @@ def tie_width(values: Any, estimates: Any) -> Any:
 
 
 @jax.jit
+def _sums(source: Any, weights: jax.Array) -> jax.Array:
+    return source.sums(weights)
+
+
+@jax.jit
 def _without(program: Program, deleted: jax.Array) -> jax.Array:
     return program.values_without(deleted)
 
@@ -261,7 +266,7 @@ def _most_left_out(program: Program, d: int) -> int:
     if not all(isinstance(statistic, LinearStatistic) for statistic in program.statistics):
         return most_together(program, _budget(program))
     whole = jnp.asarray(program.multiplicity)
-    sums = sum(jax.eval_shape(program.sources[source].sums, whole).shape[0] for source, _ in program.where)
+    sums = sum(_sums.eval_shape(program.sources[source], whole).shape[0] for source, _ in program.where)
     return max(1, _budget(program) // (8 * (d + SUMS_HELD) * sums))
 
 

@@ -20,6 +20,7 @@ from jaxci.statistics.order import IQR, Median, Quantile, TrimmedMean
 from jaxci.statistics.ranking import RocAuc
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import Mean, Std
+from jaxci.statistics.sums import Features
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -174,6 +175,17 @@ def test_deleted_values_equal_brute_force(name):
     pairs = subsets(N, 2)
     got = deleted_values(program, pairs)[0]
     np.testing.assert_allclose(got, [function(np.delete(x, pair)) for pair in pairs], rtol=1e-12)
+
+
+def test_values_of_other_data_of_the_same_size_are_not_traced_again(monkeypatch):
+    traced, sums = [], Features.sums
+    monkeypatch.setattr(Features, "sums", lambda self, weights: traced.append(1) or sums(self, weights))
+    for seed in range(3):
+        sample = Sample(values=np.random.default_rng(seed).gamma(2.0, size=N))
+        deleted_values(unit_program([Std()], sample), np.arange(N)[:, None])
+        if seed == 0:
+            traced.clear()
+    assert traced == []
 
 
 def test_deleted_values_of_rankings_and_cells_equal_brute_force():
