@@ -69,17 +69,22 @@ def order_statistic_ranks(n: int, q: float, tails: Tails) -> tuple[int, int] | N
     Among intervals of least length l - k the one with the most equal tails, then the lowest.
     A one-sided bound has rank 0 or n + 1 on its open side.
     """
+    return _ranks(n, q, tails.sides, tails.has_lower, tails.has_upper)
+
+
+@functools.lru_cache(maxsize=256)  # a verb asks for those of one n again and again
+def _ranks(n: int, q: float, sides: tuple[float, float], has_lower: bool, has_upper: bool) -> tuple[int, int] | None:
     spread = 12 * math.sqrt(n * q * (1 - q)) + 12
     first = max(0, math.floor(n * q - spread))
     last = min(n, math.ceil(n * q + spread))
     s = np.arange(first, last + 1)
     # below[i] = P(fewer than s[i] observations lie below the quantile)
     below = np.where(s > 0, special.bdtr(np.maximum(s - 1, 0), n, q), 0.0)
-    slack, (lower, upper) = 1e-12, tails.sides
-    if not tails.has_lower:
+    slack, (lower, upper) = 1e-12, sides
+    if not has_lower:
         reach = s[(below >= 1 - upper - slack) & (s >= 1)]
         return (0, int(reach[0])) if reach.size else None
-    if not tails.has_upper:
+    if not has_upper:
         reach = s[(below <= lower + slack) & (s >= 1)]
         return (int(reach[-1]), n + 1) if reach.size else None
     level = 1 - lower - upper

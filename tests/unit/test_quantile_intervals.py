@@ -20,7 +20,7 @@ from jaxci.intervals.order_laws import (
     simultaneous_ranks,
 )
 from jaxci.intervals.proportion import Jeffreys, Wilson
-from jaxci.intervals.quantile import HarrellDavis, order_statistic_ranks
+from jaxci.intervals.quantile import HarrellDavis, _ranks, order_statistic_ranks
 
 LEVELS = (0.90, 0.95, 0.99)
 TABLE_1 = {
@@ -495,6 +495,15 @@ def test_a_plan_is_the_smallest_sample_size(q, width):
     plan = jaxci.plan_quantile(q, width=width)
     assert (plan.n, plan.ranks) == (n, ranks)
     assert plan.expected_width <= width * (1 + 1e-12)
+
+
+def test_the_ranks_of_one_sample_size_and_level_are_found_once():
+    _ranks.cache_clear()
+    assert order_statistic_ranks(37, 0.5, tails(0.95)) == order_statistic_ranks(37, 0.5, tails(0.95))
+    assert order_statistic_ranks(37, 0.5, tails(0.975, "greater")) != order_statistic_ranks(
+        37, 0.5, tails(0.975, "less")
+    )
+    assert _ranks.cache_info().misses == 3
 
 
 def test_a_plan_goes_as_far_as_the_most_that_is_planned(monkeypatch):
