@@ -42,13 +42,18 @@ WEIGHTED_CLUSTERS = (
 )
 """What is said of metrics of labels of these, as ``benchmarks/weighted_clusters.py`` found."""
 
-ENOUGH_WRONG, ENOUGH_ROWS = 3, 10
-"""From so many wrong rows of every class on influence tells how metrics of labels vary; of a class of so many rows that
-none is wrong tells little.
+ENOUGH_WRONG = 3
+"""From so many wrong rows of every class on influence tells how metrics of labels vary."""
+LEAST_ROWS, LEAST_OF_CLASS = 50, 10
+"""Among so many rows or more, that none of a class of as many is wrong tells little; fewer tell so little that what is
+added would decide.
 """
 NONE_OF_CLASS_WRONG = ProperBayesian(mass=0.75)
 """Of such metrics: three wrong rows may have been expected."""
-FEW_OF_CLASS_WRONG = f"a class has fewer than {ENOUGH_WRONG} wrong rows, and rows weigh unlike: 95% intervals covered SAID in simulations"
+FEW_OF_CLASS_WRONG = (
+    "a class has fewer than 3 wrong rows, and rows weigh unlike: 95% intervals covered 74% to 100% in simulations, "
+    "least where wrong rows weigh most"
+)
 """What is said where fewer rows of a class are wrong, as ``benchmarks/weighted_labels.py`` found."""
 
 FURTHER = "and Student's quantiles, further out where few decide"
@@ -87,7 +92,7 @@ def of_labels_by_weight(statistic: Statistic, layout: Layout, sample: Sample, we
     if wrong[sizes > 0].min() >= ENOUGH_WRONG:
         return Choice(KurtosisT(), f"{weighted}, {ENOUGH_WRONG} wrong or more in every class: influence, {FURTHER}")
     found = proper(weighted, layout)._replace(remark=FEW_OF_CLASS_WRONG)
-    if np.any((wrong == 0) & (sizes >= ENOUGH_ROWS)):
+    if layout.n >= LEAST_ROWS and np.any((wrong == 0) & (sizes >= LEAST_OF_CLASS)):
         why = f"{found.reason}, as many as where three were expected: no row of a class is wrong"
         return found._replace(method=NONE_OF_CLASS_WRONG, reason=why)
     return found

@@ -1,5 +1,6 @@
 """Agreement and weighted averages of labels of rows weighted by importance: where few rows of a class are wrong."""
 
+import json
 import warnings
 from pathlib import Path
 
@@ -47,6 +48,8 @@ def test_influence_tells_where_rows_of_every_class_are_wrong(sizes, wrong, metho
 def test_shares_and_rows_that_do_not_count_are_not_looked_at():
     (share,) = rows_of(["accuracy"], (80, 40), (0, 1))
     assert share.method.name == "wilson"
+    (few,) = rows_of(METRICS[:1], (20, 20), (0, 5), WEIGHTS[:40])
+    assert few.method == ProperBayesian()
     weights = np.where(np.arange(120) < 3, 0.0, WEIGHTS)  # the wrong rows of the first class
     assert rows_of(METRICS[:1], (80, 40), (3, 4), weights)[0].method == ProperBayesian(mass=0.75)
 
@@ -59,3 +62,26 @@ def test_what_was_not_seen_of_a_predicted_class_weighs_as_its_true_class_does():
         for method in ("proper_bayesian", "kurtosis_t")
     )
     assert np.ptp(bayesian.confidence_interval) < 1.2 * np.ptp(influence.confidence_interval)
+
+
+def test_the_page_and_the_remark_say_what_the_benchmark_found():
+    page = " ".join((ROOT / "docs" / "weights.md").read_text().split())
+    designs = json.loads((ROOT / "benchmarks" / "results" / "weighted_labels.json").read_text())["designs"]
+    held = [(x, x["coverage, width, warned"][name]) for x in designs for name in METRICS]
+
+    def covered(kept, method="auto"):
+        found = [100 * one[method][0] for x, one in held if kept(x, one)]
+        return f"{min(found):.0f}% to {max(found):.0f}%"
+
+    def heavy(x):
+        return x["weights"] == "heavy where wrong"
+
+    def few_heavy(x, one):
+        return heavy(x) and x["n"] == 100 and x["right"] == [0.95, 0.95]
+
+    def others(x, one):
+        return x["n"] >= 100 and not heavy(x)
+
+    assert f"are covered {covered(others)} from 100 rows on" in page
+    assert f"(`proper_bayesian` {covered(others, 'proper_bayesian')}), and {covered(few_heavy)} where 5 of 100" in page
+    assert f"covered {covered(lambda x, one: one['auto'][2] > 0.9)} in simulations" in FEW_OF_CLASS_WRONG
