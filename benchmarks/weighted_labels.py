@@ -25,7 +25,8 @@ WRONG = {"light where wrong": 0.1, "heavy where wrong": 10.0}
 class Design(NamedTuple):
     """Shares of the classes, how many of each are right, and weights.
 
-    ``weights`` is "exponential", "lognormal", what the rows of each class weigh, or of :data:`WRONG`.
+    ``weights`` is "exponential", "lognormal", "heavy tails" (lognormal, sd 2), what the rows of each class weigh, or of
+    :data:`WRONG`.
     """
 
     shares: tuple[float, ...]
@@ -44,6 +45,8 @@ class Design(NamedTuple):
         guess = np.where(wrong, (y + rng.integers(1, classes, self.n)) % classes, y)
         if self.weights == "exponential":
             return y, guess, rng.exponential(size=self.n)
+        if self.weights == "heavy tails":
+            return y, guess, rng.lognormal(sigma=2, size=self.n)
         if self.weights == "lognormal":
             return y, guess, rng.lognormal(size=self.n)
         if isinstance(self.weights, str):
@@ -95,6 +98,7 @@ DESIGNS = (
     *(Design(*kind, n) for kind in KINDS for n in SIZES),
     *(Design(EVEN, (right, right), kind, n) for right in (0.8, 0.95) for kind in WRONG for n in (100, 1000, 10000)),
     Design((0.99, 0.01), (0.995, 0.8), (1.0, 99.0), 1000),
+    *(Design(EVEN, (0.9, 0.9), "heavy tails", n) for n in (100, 300, 1000)),
     *(Design(EVEN, (0.97, 0.9), (1.96, 0.04), n) for n in (100, 300)),
     *(Design((0.9, 0.1), (0.95, 0.95), (5 / 9, 5.0), n) for n in (100, 500)),
 )

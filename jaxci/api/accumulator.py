@@ -388,8 +388,7 @@ class Accumulator:
             parts = CountedTables(self._counted, method, settings, self._source).all()
         rows = {row.statistic: row for part in parts for row in part}
         named = [[one for one in rows if stands_for(name, one)] for name, _ in self._asked.named]
-        counted = self._counted
-        said = [*counted.remarks_of_names(columns), *counted.disagreement.remarks(), *counted.losses.remarks()]
+        said = [*self._counted.remarks_of_names(columns), *self._counted.disagreement.remarks()]
         said += [text for part in parts for text in part.warnings]
         remarks = tuple(dict.fromkeys(said))
         return EvaluationTable(tuple(rows[one] for names in named for one in names), parts[0].n, parts[0].rng, remarks)

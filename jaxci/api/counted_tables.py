@@ -50,7 +50,20 @@ class CountedTables:
         kept += [] if rows.poisson is None else [rows.poisson.clusters]
         clusters = next(([*names] for names in kept if names), None)
         said = [rows.derived] * bool(rows.derived) + of_near_names({"groups": clusters})
-        return [dataclasses.replace(first, warnings=(*said, *first.warnings)), *others]
+        first = dataclasses.replace(first, warnings=(*said, *first.warnings))
+        return [self._with_cut_losses(part) for part in (first, *others)]
+
+    def _with_cut_losses(self, table: EvaluationTable) -> EvaluationTable:
+        """Add, of means of losses that are cut, in how many rows they are."""
+        cut = {name for name, one in self.rows.settled("values") if one.cuts_probabilities}
+        said = self.rows.losses.remarks()
+        return dataclasses.replace(
+            table,
+            rows=tuple(
+                dataclasses.replace(row, warnings=(*row.warnings, *said)) if row.statistic in cut else row
+                for row in table
+            ),
+        )
 
     def _all(self) -> list[EvaluationTable]:
         how = self.how

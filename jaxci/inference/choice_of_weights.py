@@ -42,8 +42,14 @@ WEIGHTED_CLUSTERS = (
 )
 """What is said of metrics of labels of these, as ``benchmarks/weighted_clusters.py`` found."""
 
-ENOUGH_WRONG = 3
-"""From so many wrong rows of every class on influence tells how metrics of labels vary."""
+ENOUGH_IN_EFFECT = 3
+"""From so many wrong and right rows of every class on, times the share of its rows that are in effect, influence tells
+how metrics of labels vary: of fewer it covered 67% to 89% where weights have heavy tails.
+"""
+NONE_SEEN = 0.25
+"""Where wrong rows weigh less together than this much of a row in effect, which stands for those that were not seen,
+they do not tell of these.
+"""
 LEAST_ROWS, LEAST_OF_CLASS = 50, 10
 """Among so many rows or more, that none of a class of as many is wrong tells little; fewer tell so little that what is
 added would decide.
@@ -51,8 +57,8 @@ added would decide.
 NONE_OF_CLASS_WRONG = ProperBayesian(mass=0.75)
 """Of such metrics: three wrong rows may have been expected."""
 FEW_OF_CLASS_WRONG = (
-    "a class has fewer than 3 wrong rows, and rows weigh unlike: 95% intervals covered 74% to 100% in simulations, "
-    "least where wrong rows weigh most"
+    "a class has fewer than 3 wrong rows in effect, or right ones: 95% intervals covered 74% to 100% in simulations of "
+    "weighted rows, least where wrong rows weigh most"
 )
 """What is said where fewer rows of a class are wrong, as ``benchmarks/weighted_labels.py`` found."""
 
@@ -87,12 +93,22 @@ def of_labels_by_weight(statistic: Statistic, layout: Layout, sample: Sample, we
     labels = isinstance(statistic, TableStatistic) and statistic.smooth and statistic.has_extremes
     if layout.units is not None or layout.counts is not None or weights is None or not labels:
         return None
-    y, guess = (codes[: sample.n][weights > 0] for codes in (sample.y_true, sample.y_pred))
-    sizes, wrong = (np.bincount(y, kind, sample.n_classes) for kind in (None, y != guess))
-    if wrong[sizes > 0].min() >= ENOUGH_WRONG:
-        return Choice(KurtosisT(), f"{weighted}, {ENOUGH_WRONG} wrong or more in every class: influence, {FURTHER}")
+    y, wrong = sample.y_true[: sample.n][weights > 0], (sample.y_true != sample.y_pred)[: sample.n][weights > 0]
+    size = sample.n_classes
+    rows, of_wrong, heaviest = np.bincount(y, minlength=size), np.bincount(y, wrong, size), np.zeros(size)
+    if not rows.all():
+        return None
+    np.maximum.at(heaviest, y, weights[weights > 0])
+    share = weights[weights > 0] / heaviest[y]
+    mass, squares, held = (np.bincount(y, x, size) for x in (share, share**2, share * wrong))
+    one = squares / mass  # a row in effect
+    few = np.minimum(of_wrong, rows - of_wrong) * mass / (rows * one)
+    light = np.minimum(held, mass - held) < NONE_SEEN * one
+    if round(float(few.min()), 9) >= ENOUGH_IN_EFFECT and not light.any():
+        told = f"{ENOUGH_IN_EFFECT} wrong rows in effect, and right ones, or more in every class"
+        return Choice(KurtosisT(), f"{weighted}, {told}: influence, {FURTHER}")
     found = proper(weighted, layout)._replace(remark=FEW_OF_CLASS_WRONG)
-    if layout.n >= LEAST_ROWS and np.any((wrong == 0) & (sizes >= LEAST_OF_CLASS)):
+    if layout.n >= LEAST_ROWS and np.any((of_wrong == 0) & (rows >= LEAST_OF_CLASS)):
         why = f"{found.reason}, as many as where three were expected: no row of a class is wrong"
         return found._replace(method=NONE_OF_CLASS_WRONG, reason=why)
     return found

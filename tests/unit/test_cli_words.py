@@ -115,7 +115,12 @@ def test_options_stand_for_arguments(said, shown):
             "plan accuracy --pilot FILE --pred g --width 0.1",
             "--target is needed, pilot data that accuracy reads",
         ),
-        ("plan mean --pilot FILE --pred g --width 0.1", "--pred must be left out: what is read is --values, --groups"),
+        ("plan roc_auc --prevalence 0.1 --width 0.1", "--auc is needed, on which roc_auc depends; got --prevalence"),
+        (
+            "plan mean --mean 3 --sd 1 --auc 0.4 --width 0.1",
+            "--auc must be left out: what is read is --mean, --sd",
+        ),
+        ("plan mean --pilot FILE --pred g --width 0.1", "Pass --mean and --sd, or --pilot with --values"),
     ],
 )
 def test_errors_of_commands(capsys, tmp_path, monkeypatch, arguments, told):

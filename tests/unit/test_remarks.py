@@ -229,7 +229,7 @@ def test_few_rows_of_a_function_are_said_and_many_are_not():
 def test_few_cases_of_a_class_with_weights_are_said():
     few, said = warnings_of("matthews_corrcoef", RARE, GUESS, sample_weight=WEIGHTS)
     assert said == THREE_CASES.replace("cases", "cases in effect")
-    assert few.startswith("a class has fewer than 3 wrong rows, and rows weigh unlike: ")
+    assert few.startswith("a class has fewer than 3 wrong rows in effect, or right ones: ")
     assert warnings_of("accuracy", RARE, GUESS, sample_weight=WEIGHTS) == ()
 
 

@@ -14,12 +14,13 @@ from jaxci.intervals.kurtosis import KurtosisT
 
 ROOT = Path(__file__).resolve().parents[2]
 METRICS = ["matthews_corrcoef", "cohen_kappa_score", "precision_weighted", "f1_weighted"]
-WEIGHTS = np.random.default_rng(5).lognormal(size=120)
+OF_CLASSES = np.array([1.8, 0.2, 1.0])
 
 
-def rows_of(metrics, sizes, wrong, weights=WEIGHTS, **given):
-    """Evaluate classes of ``sizes``, so many rows of each taken for the next class."""
+def rows_of(metrics, sizes, wrong, weights=None, **given):
+    """Evaluate classes of ``sizes``, so many rows of each taken for the next class; by default each has a weight."""
     y = np.repeat(np.arange(len(sizes)), sizes)
+    weights = OF_CLASSES[y] if weights is None else weights
     number = np.concatenate([np.arange(size) for size in sizes])
     guess = np.where(number < np.array(wrong)[y], (y + 1) % len(sizes), y)
     with warnings.catch_warnings():
@@ -35,6 +36,7 @@ def rows_of(metrics, sizes, wrong, weights=WEIGHTS, **given):
         ((80, 40), (3, 2), ProperBayesian()),
         ((80, 40), (0, 5), ProperBayesian(mass=0.75)),
         ((112, 8), (4, 0), ProperBayesian()),
+        ((80, 40), (78, 38), ProperBayesian()),
         ((60, 40, 20), (3, 5, 4), KurtosisT()),
         ((60, 40, 20), (3, 5, 0), ProperBayesian(mass=0.75)),
     ],
@@ -48,10 +50,42 @@ def test_influence_tells_where_rows_of_every_class_are_wrong(sizes, wrong, metho
 def test_shares_and_rows_that_do_not_count_are_not_looked_at():
     (share,) = rows_of(["accuracy"], (80, 40), (0, 1))
     assert share.method.name == "wilson"
-    (few,) = rows_of(METRICS[:1], (20, 20), (0, 5), WEIGHTS[:40])
+    (few,) = rows_of(METRICS[:1], (20, 20), (0, 5))
     assert few.method == ProperBayesian()
-    weights = np.where(np.arange(120) < 3, 0.0, WEIGHTS)  # the wrong rows of the first class
+    weights = np.where(np.arange(120) < 3, 0.0, 1.0 + (np.arange(120) < 80))  # the wrong rows of the first class
     assert rows_of(METRICS[:1], (80, 40), (3, 4), weights)[0].method == ProperBayesian(mass=0.75)
+
+
+def test_rows_that_weigh_little_beside_others_do_not_tell():
+    """Of lognormal weights of sd 2 influence covered .70 of 300 rows, random weights .97."""
+    heavy, light = (np.random.default_rng(5).lognormal(sigma=sd, size=120) for sd in (2, 0.1))
+    assert [rows_of(METRICS[:1], (60, 60), (6, 8), x)[0].method for x in (heavy, light)] == [
+        ProperBayesian(),
+        KurtosisT(),
+    ]
+
+
+def test_wrong_rows_of_next_to_no_weight_do_not_tell_that_there_are_no_heavy_ones():
+    number = np.concatenate([np.arange(60), np.arange(60)])
+    tiny, light = (np.where(number < 8, weight, 1.0) for weight in (1e-3, 0.1))
+    found = [rows_of(METRICS[:1], (60, 60), (8, 8), x)[0].method for x in (tiny, light)]
+    assert found == [ProperBayesian(), KurtosisT()]
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_classes_that_weigh_nothing_beside_others_have_rows_in_effect():
+    weights = np.where(np.arange(120) < 60, 1e-200, 1.0)
+    (found,) = rows_of(["f1_weighted"], (60, 60), (3, 4), weights)
+    assert found.method == KurtosisT()
+
+
+def test_classes_without_rows_are_told_of():
+    y, weights = np.zeros(120, int), 1.0 + np.arange(120) % 2
+    (found,) = jaxci.evaluate(
+        y, 1 * (np.arange(120) < 20), metrics=METRICS[:1], sample_weight=weights, n_resamples=99, rng=0
+    )
+    assert found.method == ProperBayesian()
+    assert any("y_true holds one of the two classes only" in text for text in found.warnings)
 
 
 def test_what_was_not_seen_of_a_predicted_class_weighs_as_its_true_class_does():

@@ -78,8 +78,15 @@ def as_dates(array: np.ndarray) -> np.ndarray:
 
 
 def dates_as_texts(array: np.ndarray) -> np.ndarray:
-    """Return times (n,) as texts to the microsecond, whose order is theirs; anything else as it is."""
-    return np.datetime_as_string(array.astype("datetime64[us]")) if array.dtype.kind == "M" else array
+    """Return times (n,) as texts to the nanosecond, whose order is theirs; anything else as it is."""
+    if array.dtype.kind != "M":
+        return array
+    if np.datetime_data(array.dtype)[0] in ("ns", "ps", "fs", "as"):
+        return np.datetime_as_string(array, unit="ns")
+    texts: np.ndarray = np.char.add(
+        np.datetime_as_string(array, unit="us"), "000"
+    )  # beyond the years of nanoseconds, too
+    return texts
 
 
 def in_category_order(data: Any, classes: np.ndarray) -> np.ndarray:

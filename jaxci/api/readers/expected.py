@@ -314,9 +314,9 @@ def _of_mapping(statistic: Statistic, name: str, given: dict[str, Any], labels: 
     keys = set(given)
     if keys == {"table"}:
         return _of_array(statistic, name, given["table"])
-    if keys & {"values", "y_true", "y_pred", "y_score"}:
+    if keys & {"values", "y_true"} or keys & {"y_pred", "y_score"} & {*statistic.inputs}:
         return _of_pilot(statistic, name, given, labels, pos_label)
-    if "auc" in keys:
+    if "auc" in keys and not ("sd" in keys and statistic.task == "values"):
         return _of_area(statistic, given)
     if "sd" in keys:
         return _of_moments(statistic, given)
@@ -354,6 +354,8 @@ def _of_rates(statistic: Statistic, name: str, given: Mapping[str, Any]) -> Expe
         tried = [{**rates, **dict.fromkeys(missing, rate)} for rate in (0.4, 0.8)]
         laws = [Cells.binary(prevalence, *(one[key] for key in RATES[1:])) for one in tried]
         values = [law.analytic(settled) for law in laws] if "y_pred" in settled.inputs else [None]
+        if "y_pred" not in settled.inputs:
+            raise ValueError(f"expected needs 'auc', on which {name} depends; got {', '.join(given)}")
         if len(missing) > 1 or not 0 < prevalence < 1 or values[0] is None or values[0] != values[-1]:
             raise ValueError(f"expected needs {missing[0]!r}, on which {name} depends; got {', '.join(given)}")
         rates |= dict.fromkeys(missing, 1.0)
