@@ -73,13 +73,14 @@ class Accumulator:
     predictions (R2, explained variance, Pearson's correlation) moments are kept in at most 65,536 cells, or one for
     every cluster: the estimate, and of clusters, weighted or not, the result, is that of all rows; of these the errors,
     or the scores of the true classes, are kept the same way, by which intervals are chosen. The median of errors is
-    read from the same cells, with a bound, whatever weights and clusters. With ``sample_weight`` and no clusters
-    means and functions, and metrics of a confusion table, are then resampled as rows pass: the Poisson bootstrap,
-    whose weights follow from ``rng`` and ``ids``, or clusters. So are ranks of several classes, clusters or weighted
-    rows, from weights by score and class in bins, with a bound, and expected calibration errors of such; of root mean
-    squared ones sums by bin (and cluster) are kept, and the result is that of all rows, but of weighted ones that are
-    in no clusters, whose interval has normal quantiles. The other metrics then end with an error. Observations, or
-    clusters, are assumed independent.
+    read from the same cells, with a bound, whatever weights and clusters. Of ranks of pairs (Spearman's correlation)
+    that are in no clusters and weigh alike, rows are counted by bin of the target and of the prediction, at most 1,024
+    of each, with a bound. With ``sample_weight`` and no clusters means and functions, and metrics of a confusion table,
+    are then resampled as rows pass: the Poisson bootstrap, whose weights follow from ``rng`` and ``ids``, or clusters.
+    So are ranks of several classes, clusters or weighted rows, from weights by score and class in bins, with a bound,
+    and expected calibration errors of such; of root mean squared ones sums by bin (and cluster) are kept, and the
+    result is that of all rows, but of weighted ones that are in no clusters, whose interval has normal quantiles. The
+    other metrics then end with an error. Observations, or clusters, are assumed independent.
 
     Examples
     --------

@@ -11,6 +11,7 @@ import numpy as np
 from jaxci.api.asked import Asked
 from jaxci.api.counted_features import CountedFeatures
 from jaxci.api.poisson_replicates import PoissonReplicates
+from jaxci.api.rank_cells import RankCells
 from jaxci.api.rank_replicates import TOO_MANY_SUMS, RankReplicates
 from jaxci.api.readers.batches import of_binary_scores
 from jaxci.api.readers.label_remarks import Disagreement
@@ -28,7 +29,7 @@ from jaxci.statistics.base import Statistic
 from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import ScoreRanking
-from jaxci.statistics.regression import MeanAbsoluteError, QuadraticStatistic
+from jaxci.statistics.regression import MeanAbsoluteError, QuadraticStatistic, SpearmanR
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic
 
@@ -67,6 +68,8 @@ class CountedRows:
         Row values of metrics that are means, or quantiles.
     pairs : ValueBins
         Targets and predictions.
+    ranks : RankCells
+        The same, by rank.
     features : CountedFeatures
         Of rows in clusters, where means, quantiles or functions of sums are asked for.
     weighted : bool
@@ -89,6 +92,7 @@ class CountedRows:
         self.table, self.bins = LabelTable(), ScoreBins()
         self.values: dict[str, ValueBins] = {}
         self.pairs = ValueBins(2)
+        self.ranks = RankCells()
         self.features = CountedFeatures()
         self.weights = WeightSums()
         self.poisson: PoissonReplicates | None = None
@@ -100,6 +104,7 @@ class CountedRows:
         bins = len(self.bins.keys) + len(self.features.scores.keys)
         bins += 0 if self.poisson is None else self.poisson.ranks.n_bins
         counted = {"counts of labels": len(self.table.counts), "bins of scores": bins, "cells of values": cells}
+        counted["cells of ranks"] = len(self.ranks.counts)
         found = [f"{many} {what}" for what, many in counted.items() if many]
         if self.poisson is not None:
             found.append(f"sums of {len(self.poisson.weights) - 1} Poisson resamples")
@@ -144,6 +149,8 @@ class CountedRows:
         binary = self.classes is not None and len(self.classes) == 2
         if binary and not groups and not weighted and of_binary_scores(statistic):
             return "bins"
+        if isinstance(statistic, SpearmanR) and not groups and not weighted:
+            return "cells"
         if isinstance(statistic, QuadraticStatistic):
             return "pairs"
         if isinstance(statistic, QuantileStatistic):
@@ -278,6 +285,8 @@ class CountedRows:
             self.features.add(sample, groups)
         if self.by("bins"):
             self.bins.add(sample.y_true, sample.y_score.astype(np.float64))
+        if self.by("cells"):
+            self.ranks.add(np.column_stack([sample.y_true, sample.y_pred]))
         if weights is not None:
             self.weights.add(weights)
 
@@ -343,6 +352,7 @@ class CountedRows:
         for name, found in other.values.items():
             self.values.setdefault(name, self._bins_of(name)).merge(found)
         self.pairs.merge(other.pairs)
+        self.ranks.merge(other.ranks)
         self.features.merge(other.features)
         self.weights.merge(other.weights)
         if self.poisson is not None and other.poisson is not None:
@@ -367,6 +377,7 @@ class CountedRows:
             "features": self.features.state(),
             "weights": self.weights.state(),
             "poisson": None if self.poisson is None else self.poisson.state(),
+            **({"ranks": self.ranks.state()} if self.by("cells") else {}),
         }
 
     @classmethod
@@ -382,6 +393,8 @@ class CountedRows:
         found.table, found.bins = LabelTable.of(state["table"]), ScoreBins().load(state["bins"])
         found.values = {name: found._bins_of(name).load(one) for name, one in state["values"].items()}
         found.pairs.load(state["pairs"])
+        if found.by("cells"):
+            found.ranks.load(state["ranks"])
         found.features.load(state["features"])
         found.weights = WeightSums.of(state["weights"])
         if state["poisson"] is not None:

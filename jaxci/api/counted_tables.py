@@ -15,7 +15,15 @@ from jaxci.api.readers.label_remarks import of_near_names
 from jaxci.api.readers.labels import encode_labels
 from jaxci.api.readers.layout import arranged, weighed
 from jaxci.api.readers.metrics import chosen_metrics
-from jaxci.api.value_tables import How, counted, design_effect_of, table_of_mean, table_of_pairs, table_of_quantile
+from jaxci.api.value_tables import (
+    How,
+    counted,
+    design_effect_of,
+    table_of_mean,
+    table_of_pairs,
+    table_of_quantile,
+    table_of_ranks,
+)
 from jaxci.inference.engine import estimates_of
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import few_clusters, layout_remarks, missing_kind, weight_remarks
@@ -86,6 +94,8 @@ class CountedTables:
         parts += self._of_quantiles(how)
         if self.rows.by("pairs"):
             parts.append(table_of_pairs(self.rows.by("pairs"), self.rows.pairs, how))
+        if self.rows.by("cells"):
+            parts.append(table_of_ranks(self.rows.by("cells"), self.rows.ranks, how))
         if self.rows.poisson is not None:
             parts.append(self._of_poisson())
         return self._with_design_effect(parts) if self.rows.asked.groups else parts

@@ -139,17 +139,17 @@ class ValueBins:
         counts, masses = np.concatenate([self.counts, counts]), np.concatenate([self.masses, masses])
         powers = np.concatenate([self.powers, powers])
         means, squares = np.concatenate([self.means, means]), np.concatenate([self.squares, squares])
-        order, first = _in_cells(units, keys)
+        order, first = in_cells(units, keys)
         if len(first) > self.most:
             distinct = order[first]
             low, high = 0, WIDEST - self.level
             while high - low > 1:
                 middle = (low + high) // 2
-                found = len(_in_cells(units[distinct], keys[distinct] >> np.uint64(middle))[1])
+                found = len(in_cells(units[distinct], keys[distinct] >> np.uint64(middle))[1])
                 low, high = (low, middle) if found <= self.most else (middle, high)
             self.level += high
             keys = keys >> np.uint64(high)
-            order, first = _in_cells(units, keys)
+            order, first = in_cells(units, keys)
         units, keys, counts, masses, powers = (x[order] for x in (units, keys, counts, masses, powers))
         means, squares = means[order], squares[order]
         place = np.repeat(np.arange(len(first)), np.diff(first, append=len(counts)))
@@ -205,7 +205,7 @@ class ValueBins:
         return self
 
 
-def _in_cells(units: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def in_cells(units: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return an order (n,) in which rows of one cell follow each other, and where each cell begins in it."""
     columns = [*keys.T[::-1], units] if units.any() else [*keys.T[::-1]]
     order = np.lexsort(columns)

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.api.rank_cells import RankCells
 from jaxci.api.readers.layout import arranged, weighed
 from jaxci.api.tallies import WeightSums
 from jaxci.api.value_bins import Points, ValueBins
@@ -152,6 +153,28 @@ def table_of_pairs(named: Sequence[tuple[str, Statistic]], pairs: ValueBins, how
     requests = [Request(name, one, how.method) for name, one in named]
     found = counted(requests, *laid_out(sample, rows, how.weights), how)
     return with_error(found, pairs, [influence(one, sample, rows.counts) for _, one in named])
+
+
+def table_of_ranks(named: Sequence[tuple[str, Statistic]], cells: RankCells, how: How) -> EvaluationTable:
+    """Return the table of rank correlations, with how far they may be from those of all rows."""
+    true, predicted = (code.astype(float) for code in cells.codes)
+    sample = Sample(y_true=true, y_pred=predicted)
+    data = arranged(sample, None, None, cells.counts, "frequency", countable=True)
+    table = counted([Request(name, one, how.method) for name, one in named], *data, how)
+    if cells.exact:
+        return table
+    low, high = cells.ends()
+    rows = []
+    for row in table:
+        apart = max(high - row.estimate, row.estimate - low)
+        text = (
+            f"rows were counted in {len(cells.counts):,} cells of ranks; the estimate differs from that of all rows by "
+            f"at most {apart:.1e}"
+        )
+        if row.standard_error > 0:
+            text += f", which is {apart / row.standard_error:.2g} standard errors"
+        rows.append(dataclasses.replace(row, warnings=(*row.warnings, text)))
+    return dataclasses.replace(table, rows=tuple(rows))
 
 
 def design_effect_of(bins: ValueBins, weights: WeightSums | None) -> float:

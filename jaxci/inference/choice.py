@@ -271,7 +271,8 @@ def _names(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails)
 
 def _rank_correlation(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> float:
     """Return how close to 1 or -1 a rank correlation of independent rows is, that may be resampled; 0 for others."""
-    if not (statistic.correlates_ranks and layout.plain and _drawn(layout, n_resamples, tails)):
+    independent = layout.plain and layout.counts is None
+    if not (statistic.correlates_ranks and independent and _drawn(layout, n_resamples, tails)):
         return 0.0
     ranks = scipy.stats.rankdata([sample.y_true[: sample.n], sample.y_pred[: sample.n]], axis=1)
     if (np.ptp(ranks, axis=1) == 0).any():

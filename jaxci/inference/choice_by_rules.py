@@ -184,8 +184,8 @@ def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     association = of_association(statistic)
     if association is not None and layout.counts is None and not is_large(statistic, layout, n_resamples):
         return _of_influence(association, "targets and predictions: influence")
-    counted = isinstance(statistic, MomentStatistic) and statistic.smooth and layout.counts is not None
-    if counted or is_large(statistic, layout, n_resamples):
+    formula = statistic.correlates_ranks or (isinstance(statistic, MomentStatistic) and statistic.smooth)
+    if (formula and layout.counts is not None) or is_large(statistic, layout, n_resamples):
         return _delta(statistic, n)
     if statistic.smooth and isinstance(statistic, FunctionStatistic):
         return Choice(BCa(), "no formula for a function of your own: the bootstrap, corrected for bias and skewness")

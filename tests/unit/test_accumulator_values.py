@@ -299,8 +299,11 @@ def test_points_of_pairs_that_lie_on_a_line():
 @pytest.mark.parametrize(
     ("metrics", "rows", "message"),
     [
-        (["spearmanr"], regression(), "max_rows must be at least 120, for spearmanr need all rows; got 20"),
-        (["spearmanr"], regression(9), "spearmanr need all rows with groups; got 20"),
+        (
+            ["spearmanr"],
+            regression(9),
+            "be at least 120, for spearmanr need all rows with groups; got 20",
+        ),
         (["mean_absolute_error"], {"y_true": np.full(N, 1.7e308), "y_pred": np.full(N, -1e308)}, "be finite in every"),
         (["mean_squared_error"], {"y_true": np.full(N, 1e200), "y_pred": np.zeros(N)}, "metrics of squared errors"),
         (["log_loss"], {"y_true": np.zeros(N, int), "y_score": np.full(N, 0.5)}, "rows of 1 classes must be kept"),

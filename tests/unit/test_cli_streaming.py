@@ -360,6 +360,18 @@ def test_batches_have_the_default_metrics_of_the_whole_file(tmp_path, capsys, fe
     assert "max_rows" not in said
 
 
+def test_rank_correlations_of_ratings_are_those_of_the_whole_file(tmp_path, few_rows_are_kept):
+    rng = np.random.default_rng(2)
+    y = rng.integers(1, 6, 2000)
+    pd.DataFrame({"y": y, "guess": np.round(y + rng.normal(size=2000), 1)}).to_csv(tmp_path / "rows.csv")
+    arguments = [tmp_path / "rows.csv", "--target", "y", "--pred", "guess", "--metrics", "spearmanr"]
+    found, whole = (evaluated(tmp_path, *arguments, "--method", "delta", way) for way in ("--stream", "--whole"))
+    (row,), (expected,) = found["rows"], whole["rows"]
+    assert row["estimate"] == pytest.approx(expected["estimate"], rel=1e-12)
+    assert row["confidence_interval"] == pytest.approx(expected["confidence_interval"], rel=1e-9)
+    assert found["warnings"] == whole["warnings"]
+
+
 @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], ["a", "b", "c"]])
 @pytest.mark.parametrize("pred", [[], ["--pred", "guess"]])
 def test_rows_that_are_sorted_by_class_have_the_metrics_of_the_whole_file(tmp_path, few_rows_are_kept, labels, pred):
