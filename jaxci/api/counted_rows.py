@@ -29,7 +29,7 @@ from jaxci.statistics.base import Statistic
 from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import ScoreRanking
-from jaxci.statistics.regression import MeanAbsoluteError, QuadraticStatistic, SpearmanR
+from jaxci.statistics.regression import MeanAbsoluteError, QuadraticStatistic
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic
 
@@ -149,7 +149,7 @@ class CountedRows:
         binary = self.classes is not None and len(self.classes) == 2
         if binary and not groups and not weighted and of_binary_scores(statistic):
             return "bins"
-        if isinstance(statistic, SpearmanR) and not groups and not weighted:
+        if statistic.correlates_ranks and not groups and not weighted:
             return "cells"
         if isinstance(statistic, QuadraticStatistic):
             return "pairs"
