@@ -241,12 +241,14 @@ def test_the_root_of_a_mean_square_gains_squares():
 @pytest.mark.slow
 def test_a_cluster_that_was_not_seen_is_of_mean_size():
     sample, units = sample_of(2), np.arange(N) % 9
-    size, of_class, of_rest = sizes(sample, Layout(N, units.astype(np.int32)))
+    size, of_class, of_rest, of_true = sizes(sample, Layout(N, units.astype(np.int32)))
     assert size == N / 9
+    assert of_true is None
     for k in (0, 1):
         mine = sample.y_true == k
         assert of_class[k] == of_rest[1 - k] == mine.sum() / len(set(units[mine]))
-    size, of_class, of_rest = sizes(sample, Layout(N, row_weights=np.arange(N) * 1.0))
+    size, of_class, of_rest, of_true = sizes(sample, Layout(N, row_weights=np.arange(N) * 1.0))
+    assert of_true is of_class
     np.testing.assert_allclose(of_rest, of_class[::-1], rtol=1e-14)
     assert size == pytest.approx((np.arange(N) ** 2).sum() / np.arange(N).sum(), rel=1e-14)
     mine = np.flatnonzero(sample.y_true == 1)
