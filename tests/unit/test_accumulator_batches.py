@@ -279,10 +279,11 @@ def test_losses_that_are_cut_are_told(monkeypatch, least):
 
 
 @pytest.mark.parametrize("max_rows", [2**17, 100])
-def test_clusters_that_are_named_by_times_are_those_of_all_rows(monkeypatch, max_rows):
+@pytest.mark.parametrize("step", [np.timedelta64(6, "h"), np.timedelta64(1, "ns")])
+def test_clusters_that_are_named_by_times_are_those_of_all_rows(monkeypatch, max_rows, step):
     monkeypatch.setattr("jaxci.api.accumulator.LARGEST", 100)
     y, scores = three_classes()
-    guess, times = scores.argmax(axis=1), np.datetime64("2026-01-01") + np.arange(300) // 10 * np.timedelta64(6, "h")
+    guess, times = scores.argmax(axis=1), np.datetime64("2026-01-01") + np.arange(300) // 10 * step
     settings = {"metrics": ["accuracy"], "n_resamples": 99, "rng": 0}
     expected = jaxci.evaluate(y, guess, groups=times, **settings)["accuracy"]
     accumulator = jaxci.Accumulator(groups=True, max_rows=max_rows, **settings)

@@ -83,9 +83,8 @@ def dates_as_texts(array: np.ndarray) -> np.ndarray:
         return array
     if np.datetime_data(array.dtype)[0] in ("ns", "ps", "fs", "as"):
         return np.datetime_as_string(array, unit="ns")
-    texts: np.ndarray = np.char.add(
-        np.datetime_as_string(array, unit="us"), "000"
-    )  # beyond the years of nanoseconds, too
+    # Years beyond those that nanoseconds reach are told apart, too.
+    texts: np.ndarray = np.char.add(np.datetime_as_string(array, unit="us"), "000")
     return texts
 
 
